@@ -1,0 +1,99 @@
+"""Online alternating direction method of multipliers on the graph-regularised loss (MADMM): one iteration a round."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided._compiled import compiled
+from braided._compiled.linear import dot, forecast_inplace
+from braided.validate import Floats, Ints
+
+
+class Consensus(NamedTuple):
+    """State of the ADMM learner; rows are tasks."""
+
+    moments: Floats  # (T, d, d) R, faded sum of x x'
+    targets: Floats  # (T, d) p, faded sum of y x
+    factors: Floats  # (T, d, d) lower Cholesky factors of R + ρI
+    weights: Floats  # (T, d) W
+    copies: Floats  # (T, d) Z, the copy that the graph smooths
+    duals: Floats  # (T, d) U
+
+
+@compiled
+def cholesky_inplace(L: Floats, least: float) -> None:
+    """Replace the lower triangle of L by its Cholesky factor; no pivot can be below `least` but by rounding."""
+    for j in range(L.shape[0]):
+        L[j, j] = np.sqrt(max(L[j, j] - dot(L[j, :j], L[j, :j]), least))
+        for i in range(j + 1, L.shape[0]):
+            L[i, j] = (L[i, j] - dot(L[i, :j], L[j, :j])) / L[j, j]
+
+
+@compiled
+def solve_inplace(L: Floats, b: Floats) -> None:
+    """b ← (L L')⁻¹ b."""
+    n = b.size
+    for i in range(n):
+        b[i] = (b[i] - dot(L[i, :i], b[:i])) / L[i, i]
+    for i in range(n - 1, -1, -1):
+        b[i] /= L[i, i]
+        for j in range(i):
+            b[j] -= L[i, j] * b[i]
+
+
+@compiled
+def iterate_inplace(consensus: Consensus, smoother: Floats, rho: float) -> None:
+    """One iteration: W from the data, Z from the graph, U from their difference."""
+    W, Z, U = consensus.weights, consensus.copies, consensus.duals
+    n_tasks, d = W.shape
+    for t in range(n_tasks):
+        for k in range(d):
+            W[t, k] = consensus.targets[t, k] + rho * (Z[t, k] - U[t, k])
+        solve_inplace(consensus.factors[t], W[t])
+    U += W
+    Z[:] = 0.0
+    for t in range(n_tasks):
+        for j in range(n_tasks):
+            for k in range(d):
+                Z[t, k] += smoother[t, j] * U[j, k]
+    U -= Z
+
+
+@compiled
+def progressive_inplace(
+    consensus: Consensus,
+    smoother: Floats,
+    rho: float,
+    forgetting: float,
+    X: Floats,
+    y: Floats,
+    tasks: Ints,
+    weights: Floats,
+    ends: Ints,
+    mean: Floats,
+) -> int:
+    """Forecast, absorb and iterate once, group by group (`ends` holds their ends); the number of samples learned.
+
+    `smoother` is ρ(λA + ρI)⁻¹. A task forgets when it is seen.
+    """
+    R, p, L = consensus.moments, consensus.targets, consensus.factors
+    d = X.shape[1]
+    first = 0
+    for end in ends:
+        forecast_inplace(mean[first:end], consensus.weights, X[first:end], tasks[first:end])
+        for i in range(first, end):
+            t = tasks[i]
+            size = np.abs(X[i]).max()
+            if not np.isfinite(size * max(size, abs(y[i])) * weights[i]):
+                return i
+            for k in range(d):
+                p[t, k] = forgetting * p[t, k] + weights[i] * y[i] * X[i, k]
+                for j in range(d):
+                    R[t, k, j] = forgetting * R[t, k, j] + weights[i] * X[i, k] * X[i, j]
+            L[t] = R[t]
+            for k in range(d):
+                L[t, k, k] += rho
+            cholesky_inplace(L[t], rho)
+        iterate_inplace(consensus, smoother, rho)
+        first = end
+    return first

@@ -1,0 +1,64 @@
+"""Online gradient descent on the graph-regularised loss (MOGD)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided._compiled import compiled
+from braided._compiled.linear import dot, forecast_inplace
+from braided.validate import Floats, Ints
+
+
+class Descent(NamedTuple):
+    """State of the gradient learner."""
+
+    weights: Floats  # (T, d)
+    steps: Ints  # (1,) samples seen, i
+
+
+class Relation(NamedTuple):
+    """λ A in compressed rows, so that a step costs O(d · neighbours)."""
+
+    starts: Ints
+    columns: Ints
+    values: Floats
+
+
+@compiled
+def progressive_inplace(
+    descent: Descent,
+    relation: Relation,
+    step: float,
+    X: Floats,
+    y: Floats,
+    tasks: Ints,
+    weights: Floats,
+    ends: Ints,
+    mean: Floats,
+) -> int:
+    """Forecast, then learn, group by group (`ends` holds their ends); the number of samples learned."""
+    W = descent.weights
+    gradient = np.empty(X.shape[1])
+    first = 0
+    for end in ends:
+        forecast_inplace(mean[first:end], descent.weights, X[first:end], tasks[first:end])
+        for i in range(first, end):
+            t = tasks[i]
+            e = y[i] - dot(W[t], X[i])
+            for k in range(gradient.size):
+                gradient[k] = -weights[i] * e * X[i, k]
+            for p in range(relation.starts[t], relation.starts[t + 1]):
+                neighbour = W[relation.columns[p]]
+                for k in range(gradient.size):
+                    gradient[k] += relation.values[p] * neighbour[k]
+            length = 2.0 * step / np.sqrt(descent.steps[0] + 1.0)
+            largest = 0.0
+            for k in range(gradient.size):
+                gradient[k] = W[t, k] - length * gradient[k]
+                largest = max(largest, abs(gradient[k]))
+            if not (np.isfinite(largest) and np.isfinite(e)):
+                return i
+            W[t] = gradient
+            descent.steps[0] += 1
+        first = end
+    return first

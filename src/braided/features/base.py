@@ -1,0 +1,45 @@
+"""FeatureMap: what can stand in front of a learner, and the chain of several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+from braided.validate import Floats
+
+
+class FeatureMap(ABC):
+    """A fixed map of inputs to features, the same for all tasks."""
+
+    @abstractmethod
+    def width(self, n_features: int) -> int:
+        """Return how many features come of `n_features` inputs."""
+
+    @abstractmethod
+    def transform(self, X: Floats) -> Floats:
+        """Return the features (n, width) of the inputs (n, n_features)."""
+
+    def __or__(self, other: Any) -> Chain:
+        """Compose with a map that follows; a learner takes care of itself."""
+        return Chain((self, other)) if isinstance(other, FeatureMap) else NotImplemented
+
+
+@final
+@dataclass(frozen=True)
+class Chain(FeatureMap):
+    """Several maps, one after the other."""
+
+    maps: tuple[FeatureMap, ...]
+
+    def width(self, n_features: int) -> int:
+        """Return the width after the last map."""
+        for part in self.maps:
+            n_features = part.width(n_features)
+        return n_features
+
+    def transform(self, X: Floats) -> Floats:
+        """Apply all maps in order."""
+        for part in self.maps:
+            X = part.transform(X)
+        return X

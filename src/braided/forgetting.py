@@ -1,0 +1,80 @@
+"""Forgetting: how fast the past fades, as a part that a recursive learner is given.
+
+A policy turns a chunk of samples into two factors each: what everything fades by before the sample is learned, and
+what the sample's own task fades by on top of that. The learner applies them and knows no more of it.
+
+>>> import numpy as np
+>>> Exponential(0.9, per="round").fades(np.array([True, False, True]))
+array([[0.9, 1. ],
+       [1. , 1. ],
+       [0.9, 1. ]])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import InputError
+from braided.validate import Floats, choice, fraction
+
+
+class Forgetting(Protocol):
+    """What a recursive learner asks of a policy."""
+
+    def fades(self, opens: NDArray[np.bool_]) -> Floats:
+        """Return (n, 2): what everything, and what the sample's task, fades by before each sample.
+
+        `opens` tells which samples are the first of their round.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class Exponential:
+    """Exponential forgetting: the past weighs `factor` times what it did, at every tick of a clock.
+
+    per="sample": the paper's. A tick a sample, of any task: `factor`^T a round. After i samples, sample j weighs
+    σ^(i−j) and the prior σ^i.
+
+    per="round": a tick a round. After n rounds, a sample of round m weighs σ^(n−m) and the prior σ^n. Samples
+    learned without a round count as a round each.
+
+    per="task": every task has a clock of its own, which ticks when the task is seen and fades what is known of that
+    task only: Φ ← D Φ D with √σ on the task's places of the diagonal D, and the estimate stays. Without edges these
+    are the independent filters of WRLS.
+    """
+
+    factor: float
+    per: str = "sample"
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        fraction(self.factor, "forgetting")
+        choice(self.per, "per", ("sample", "round", "task"))
+
+    def fades(self, opens: NDArray[np.bool_]) -> Floats:
+        """Return what everything, and what the sample's task, fades by before each sample."""
+        fades = np.ones((opens.size, 2))
+        if self.per == "round":
+            fades[opens, 0] = self.factor
+        else:
+            fades[:, 0 if self.per == "sample" else 1] = self.factor
+        return fades
+
+
+def as_forgetting(value: float | Forgetting) -> Forgetting:
+    """Return the policy; a number means the paper's, a factor a sample."""
+    return Exponential(value) if isinstance(value, int | float) else value
+
+
+def own_clock(value: float | Exponential, learner: str) -> float:
+    """Return the factor of a learner whose tasks each keep their own clock."""
+    if isinstance(value, Exponential):
+        if value.per != "task":
+            raise InputError(f'forgetting is per={value.per!r}: each task of {learner} has its own clock, per="task"')
+        return value.factor
+    return fraction(value, "forgetting")

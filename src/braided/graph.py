@@ -1,0 +1,401 @@
+"""TaskGraph: how alike the tasks are, and the relation matrix A that every multi-task learner is built on.
+
+| symbol | name         | shape  | meaning                                                     |
+|--------|--------------|--------|-------------------------------------------------------------|
+| S      | `similarity` | (T, T) | edge weights, zero diagonal                                 |
+| γ      | `ridge`      |        | how strongly every task's weights are drawn to zero         |
+| A      | `relation`   | (T, T) | γI + D − S, D the row sums of S (`form="laplacian"`)        |
+| A⁻¹    | `inverse`    | (T, T) | prior covariance between the tasks' weights, always dense   |
+
+`form="penalty"` gives the matrix of the penalty as the paper prints it, Σ‖w_t s(t,j) − w_j s(j,t)‖² over both
+directions: A_tt = γ + 2 Σ_j s(t,j)², A_tj = −2 s(t,j) s(j,t). There, similarities may be asymmetric or negative.
+
+>>> import numpy as np
+>>> graph = TaskGraph([[0, 1, 0], [1, 0, 0.5], [0, 0.5, 0]], tasks=["a", "b", "c"], ridge=0.1)
+>>> graph.relation
+array([[ 1.1, -1. ,  0. ],
+       [-1. ,  1.6, -0.5],
+       [ 0. , -0.5,  0.6]])
+>>> graph.neighbours("b")
+{'a': 1.0, 'c': 0.5}
+>>> graph.join("d", {"c": 0.3}).tasks
+('a', 'b', 'c', 'd')
+
+Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 9 and 23.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, cast, final, runtime_checkable
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sparse
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+from scipy.stats import rankdata
+
+from braided.errors import InputError
+from braided.validate import Floats, Ints, choice, count, floats, not_negative, positive
+
+TaskKey: TypeAlias = str | int
+Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
+
+SHORTEST = 3  # fewer common steps than this say nothing about similarity
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A data frame: pandas' or polars'."""
+
+    @property
+    def columns(self) -> Any:
+        """The column names, one a task."""
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class TaskGraph:
+    """An immutable graph of tasks with weighted edges; dense or sparse as the similarities given.
+
+    Parameters
+    ----------
+    similarity
+        (T, T) array, data frame or SciPy sparse array; the diagonal is of no consequence and ignored.
+    tasks
+        One key a task, strings or integers; 0 … T−1 (or the data frame's columns) where not given.
+    ridge
+        γ, above 0. It matters: 0.01 … 1 spans most of the effect of sharing.
+    form
+        "laplacian" (the paper's A) or "penalty" (the paper's printed penalty; similarities may be asymmetric).
+    sign
+        What to do about negative similarities: "clip" sets them to 0, "absolute" drops the sign, "reject"
+        keeps them and raises where they make the relation matrix indefinite.
+    """
+
+    similarity: Matrix
+    tasks: tuple[TaskKey, ...]
+    ridge: float
+    form: str
+    sign: str
+
+    def __init__(
+        self,
+        similarity: Any,
+        tasks: Iterable[TaskKey] | None = None,
+        ridge: float = 0.1,
+        form: str = "laplacian",
+        sign: str = "reject",
+    ) -> None:
+        """Check every argument, then freeze the arrays."""
+        if tasks is None and isinstance(similarity, Table):
+            tasks = similarity.columns
+        S = _square(similarity)
+        keys = task_keys(range(S.shape[0]) if tasks is None else tasks)
+        if len(keys) != S.shape[0]:
+            raise InputError(f"{len(keys)} tasks for a similarity of shape {S.shape}: give one key a row")
+        choice(form, "form", ("laplacian", "penalty"))
+        choice(sign, "sign", ("reject", "clip", "absolute"))
+        if sign == "clip":
+            S = S.maximum(0.0) if sparse.issparse(S) else S.clip(0.0)
+        elif sign == "absolute":
+            S = abs(S)
+        if form == "laplacian":
+            S = _symmetric(S, keys)
+        values = {"similarity": _frozen(S), "tasks": keys, "ridge": positive(ridge, "ridge"), "form": form, "sign": sign}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        _insist_positive_definite(self.relation, S, form)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        tasks: Iterable[TaskKey] | None = None,
+        *,
+        measure: str = "spearman",
+        difference: bool = True,
+        ridge: float = 0.1,
+        form: str = "laplacian",
+        sign: str = "clip",
+    ) -> TaskGraph:
+        """Similarities from correlations of past values, an array or data frame (steps, tasks).
+
+        `measure` is "spearman" or "pearson", of the first differences unless `difference=False`. A missing value
+        (NaN) leaves out that step for that pair. A series that is constant, or shares fewer than three steps with
+        another, gets similarity 0 there; tasks left without any similarity are named in a warning.
+
+        >>> rng = np.random.default_rng(0)
+        >>> common = rng.normal(size=(100, 1)).cumsum(axis=0)
+        >>> graph = TaskGraph.from_history(common + 0.1 * rng.normal(size=(100, 2)), tasks=["a", "b"])
+        >>> round(graph.neighbours("a")["b"], 2)
+        0.98
+        """
+        choice(measure, "measure", ("spearman", "pearson"))
+        if tasks is None and isinstance(history, Table):
+            tasks = history.columns
+        array = np.asarray(history)
+        if array.dtype.kind not in "fiu" or array.ndim != 2:
+            raise InputError(f"history has shape {array.shape} and dtype {array.dtype}: give numbers (steps, tasks)")
+        values = array.astype(np.float64)
+        if np.isinf(values).any():
+            step, task = map(int, np.argwhere(np.isinf(values))[0])
+            raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
+        values = np.diff(values, axis=0) if difference else values
+        similarity = _correlations(values, ranks=measure == "spearman")
+        graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
+        silent = [key for key, row in zip(graph.tasks, similarity, strict=True) if not row.any()]
+        if silent and graph.n_tasks > 1:
+            names = _listed(silent)
+            warnings.warn(f"no similarity to any other task (constant or too short): {names}", stacklevel=2)
+        return graph
+
+    @classmethod
+    def nearest(
+        cls,
+        positions: Any,
+        k: int = 6,
+        tasks: Iterable[TaskKey] | None = None,
+        *,
+        scale: float | None = None,
+        ridge: float = 0.1,
+    ) -> TaskGraph:
+        """Sparse graph that joins each task with its k nearest (Euclidean), and with those that count it as near.
+
+        `positions` is (T, dimensions), or a mapping from key to coordinates; project longitudes and latitudes
+        first. Edges weigh 1, or exp(−½ (distance / scale)²) with a `scale`.
+
+        >>> TaskGraph.nearest({"a": [0, 0], "b": [0, 1], "c": [5, 0]}, k=1).neighbours("b")
+        {'a': 1.0, 'c': 1.0}
+        """
+        if isinstance(positions, Mapping):
+            tasks = list(positions) if tasks is None else tasks
+            positions = list(positions.values())
+        points = floats(positions, "positions", ndim=2)
+        n_tasks = len(points)
+        if n_tasks == 0:
+            raise InputError("positions has no rows: a graph needs at least one task")
+        k = min(count(k, "k"), n_tasks - 1)
+        width = positive(scale, "scale") if scale is not None else np.inf
+        distances, others = (a.reshape(n_tasks, k + 1) for a in KDTree(points).query(points, k=range(1, k + 2)))
+        # With equal positions a task need not be its own first match: leave out itself, else its farthest.
+        itself = others == np.arange(n_tasks)[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        weights = np.exp(-0.5 * (distances[~itself] / width) ** 2)
+        rows = np.repeat(np.arange(n_tasks), k)
+        directed = sparse.csr_array((weights, (rows, others[~itself])), shape=(n_tasks, n_tasks))
+        return cls(directed.maximum(directed.T), tasks, ridge=ridge)
+
+    @classmethod
+    def independent(cls, tasks: Iterable[TaskKey], *, ridge: float = 1.0) -> TaskGraph:
+        """No edges: every task on its own."""
+        keys = task_keys(tasks)
+        return cls(sparse.csr_array((len(keys), len(keys)), dtype=np.float64), keys, ridge=ridge)
+
+    @classmethod
+    def pooled(cls, tasks: Iterable[TaskKey], *, strength: float = 1.0, ridge: float = 0.1) -> TaskGraph:
+        """All tasks equally alike, with similarity `strength`."""
+        keys = task_keys(tasks)
+        return cls(np.full((len(keys), len(keys)), not_negative(strength, "strength")), keys, ridge=ridge)
+
+    @property
+    def n_tasks(self) -> int:
+        """T."""
+        return len(self.tasks)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether similarity and relation are SciPy sparse arrays."""
+        return bool(sparse.issparse(self.similarity))
+
+    @cached_property
+    def relation(self) -> Matrix:
+        """A, symmetric and positive definite; stored as the similarities are."""
+        S = self.similarity
+        if self.form == "laplacian":
+            degrees, links = S.sum(axis=1), S  # Eq. 23
+        else:
+            degrees, links = 2.0 * (S * S).sum(axis=1), 2.0 * (S * S.T)  # G G' of Eq. 5, both directions
+        diagonal = np.asarray(degrees) + self.ridge
+        return _frozen(sparse.diags_array(diagonal).tocsr() - links if self.is_sparse else np.diag(diagonal) - links)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """A⁻¹, dense."""
+        A = self.relation.toarray() if self.is_sparse else self.relation
+        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, lower=True), np.eye(self.n_tasks))
+        return cast(Floats, _frozen(np.ascontiguousarray((inverse + inverse.T) / 2.0)))
+
+    @cached_property
+    def _index(self) -> dict[TaskKey, int]:
+        return {key: position for position, key in enumerate(self.tasks)}
+
+    def index(self, task: TaskKey) -> int:
+        """Position of a task."""
+        try:
+            return self._index[task]
+        except (KeyError, TypeError):
+            raise self._unknown(task, "") from None
+
+    def indices(self, tasks: Any) -> Ints:
+        """Positions of many tasks."""
+        keys = tasks.tolist() if isinstance(tasks, np.ndarray) else list(tasks)
+        try:
+            return np.fromiter(map(self._index.__getitem__, keys), np.int64, len(keys))
+        except (KeyError, TypeError):
+            place, key = next((i, k) for i, k in enumerate(keys) if not _known(k, self._index))
+            raise self._unknown(key, f" at position {place}") from None
+
+    def _unknown(self, task: object, place: str) -> InputError:
+        known = _listed(self.tasks)
+        return InputError(f"unknown task {task!r}{place}: known are {known}; add_task lets a new one join")
+
+    def neighbours(self, task: TaskKey) -> dict[TaskKey, float]:
+        """The tasks that this one is alike to, with their similarities."""
+        row = self.similarity[[self.index(task)]]
+        columns = row.indices if self.is_sparse else np.flatnonzero(row)
+        values = row.data if self.is_sparse else row[0, columns]
+        return {self.tasks[j]: float(s) for j, s in sorted(zip(columns, values, strict=True))}
+
+    def join(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> TaskGraph:
+        """Return the graph with one more task, alike to others as told."""
+        links = np.zeros(self.n_tasks)
+        for other, similarity in (similar_to or {}).items():
+            links[self.index(other)] = floats(similarity, f"similarity to {other!r}", ndim=0)
+        if self.is_sparse:
+            edge = sparse.csr_array(links[None, :])
+            enlarged = sparse.block_array([[self.similarity, edge.T], [edge, None]], format="csr")
+        else:
+            enlarged = np.block([[self.similarity, links[:, None]], [links, np.zeros(1)]])
+        return replace(self, similarity=enlarged, tasks=(*self.tasks, task))
+
+    def leave(self, task: TaskKey) -> TaskGraph:
+        """Return the graph without a task."""
+        if self.n_tasks == 1:
+            raise InputError(f"task {task!r} is the last one: a graph needs at least one task")
+        stay = np.delete(np.arange(self.n_tasks), self.index(task))
+        return replace(self, similarity=self.similarity[stay][:, stay], tasks=[self.tasks[i] for i in stay])
+
+    def __repr__(self) -> str:
+        """Say how many tasks and edges, and the parameters."""
+        edges = (self.similarity.nnz if self.is_sparse else np.count_nonzero(self.similarity)) // 2
+        storage = "sparse" if self.is_sparse else "dense"
+        return f"TaskGraph({self.n_tasks} tasks, {edges} edges, ridge={self.ridge:g}, form={self.form!r}, {storage})"
+
+
+def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
+    """Check that the keys are distinct strings or integers, and return them as Python's own."""
+    keys: list[TaskKey] = []
+    for key in [tasks] if isinstance(tasks, str) else tasks:
+        plain = key.item() if isinstance(key, np.generic) else key
+        if isinstance(plain, bool) or not isinstance(plain, str | int):
+            raise InputError(f"task {key!r} is a {type(key).__name__}: a task's key is a string or an integer")
+        keys.append(plain)
+    if not keys:
+        raise InputError("no tasks: a graph needs at least one")
+    if len(set(keys)) < len(keys):
+        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+        raise InputError(f"task {twice!r} is there twice: each needs a key of its own")
+    return tuple(keys)
+
+
+def _known(key: object, index: Mapping[TaskKey, int]) -> bool:
+    try:
+        return key in index
+    except TypeError:
+        return False
+
+
+def _listed(keys: Iterable[object], most: int = 5) -> str:
+    names = [repr(key) for key in keys]
+    return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def _frozen(matrix: Matrix) -> Matrix:
+    parts = (matrix.data, matrix.indices, matrix.indptr) if sparse.issparse(matrix) else (matrix,)
+    for part in parts:
+        part.flags.writeable = False
+    return matrix
+
+
+def _square(similarity: Any) -> Matrix:
+    """Return a fresh square float64 matrix with a zero diagonal."""
+    is_sparse = sparse.issparse(similarity)
+    if is_sparse:
+        matrix = sparse.csr_array(similarity, copy=True)
+        matrix.sum_duplicates()
+        matrix = sparse.csr_array((floats(matrix.data, "similarity", 1), matrix.indices, matrix.indptr), matrix.shape)
+    else:
+        matrix = floats(similarity, "similarity", ndim=2).copy()
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"similarity has shape {matrix.shape}: it must be square, one row and column a task")
+    if is_sparse:
+        matrix = (matrix - sparse.diags_array(matrix.diagonal())).tocsr()
+        matrix.eliminate_zeros()
+    else:
+        np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def _symmetric(S: Matrix, keys: tuple[TaskKey, ...]) -> Matrix:
+    """Insist on symmetry, and even out what rounding left of asymmetry."""
+    gap = abs(S - S.T)
+    if gap.size and gap.max() > 1e-12 * abs(S).max():
+        place = int(gap.argmax())
+        i, j = divmod(place, S.shape[0])
+        raise InputError(
+            f"similarity is not symmetric: [{keys[i]!r}, {keys[j]!r}] is {S[i, j]:g} but "
+            f'[{keys[j]!r}, {keys[i]!r}] is {S[j, i]:g}: use (S + S.T) / 2, or form="penalty"'
+        )
+    return (S + S.T) / 2.0
+
+
+def _insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
+    """A ⪰ γI needs no look where all similarities are ≥ 0, or in the form "penalty"."""
+    if form == "penalty" or S.min() >= 0.0:
+        return
+    if sparse.issparse(A) and A.shape[0] > 2:
+        start = np.ones(A.shape[0])
+        smallest = float(sparse.linalg.eigsh(A, k=1, which="SA", v0=start, return_eigenvectors=False)[0])
+    else:
+        smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])
+    if smallest <= 1e-12 * abs(A).max():
+        raise InputError(
+            f"relation matrix is not positive definite (smallest eigenvalue {smallest:.3g}): "
+            f'raise ridge by more than {abs(smallest):.3g}, or use sign="clip" or sign="absolute"'
+        )
+
+
+def _correlations(values: Floats, ranks: bool) -> Floats:
+    """Pairwise correlations over the steps both series have; 0 where they say nothing."""
+    n_tasks = values.shape[1]
+    if not np.isnan(values).any():
+        return _correlation(values, ranks)
+    result = np.zeros((n_tasks, n_tasks))
+    for i in range(n_tasks):
+        for j in range(i):
+            pair = values[:, [i, j]]
+            both = pair[~np.isnan(pair).any(axis=1)]
+            result[i, j] = result[j, i] = _correlation(both, ranks)[0, 1]
+    return result
+
+
+def _correlation(values: Floats, ranks: bool) -> Floats:
+    """Correlation matrix with a zero diagonal; a constant or too short series correlates with nothing."""
+    n_steps, n_tasks = values.shape
+    if n_steps < SHORTEST:
+        return np.zeros((n_tasks, n_tasks))
+    if ranks:
+        values = rankdata(values, axis=0)
+    varies = np.ptp(values, axis=0) > 0.0
+    values = values / np.where(varies, np.abs(values).max(axis=0), 1.0)  # no overflow below, whatever the units
+    centred = (values - values.mean(axis=0)) * varies
+    lengths = np.linalg.norm(centred, axis=0)
+    units: NDArray[np.float64] = centred / np.where(lengths > 0.0, lengths, 1.0)
+    similarity = (units.T @ units).clip(-1.0, 1.0)
+    np.fill_diagonal(similarity, 0.0)
+    return similarity

@@ -1,0 +1,401 @@
+"""Learner: the contract every learner keeps, and the boundary where inputs are checked, once.
+
+A learner file says how to start, how to forecast and how to learn; everything a caller can do wrong is dealt with
+here, before anything is changed. Samples come in *groups* that are forecast before any of them is learned: one sample
+each in the interleaved protocol, a whole round in the synchronous one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple, Self, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import InputError, NumericalError
+from braided.features import FeatureMap
+from braided.graph import TaskGraph, TaskKey
+from braided.validate import Floats, Ints, count, floats, same_length
+
+NO_ROUND = int(np.iinfo(np.int64).min)  # also what NaT is, so no label can equal it
+
+
+class Batch(NamedTuple):
+    """Checked samples, ready for compiled code."""
+
+    X: Floats  # (n, d)
+    y: Floats  # (n,)
+    tasks: Ints  # (n,) positions in the graph
+    weights: Floats  # (n,)
+    labels: Ints  # (n,) their rounds, or NO_ROUND
+    opens: NDArray[np.bool_]  # (n,) whether a sample is the first of its round
+    ends: Ints  # ends of the groups that are forecast before any of them is learned
+
+
+class Learner(ABC):
+    """An online learner of many tasks.
+
+    Subclasses are final. They set their parameters, then call `super().__init__`, and implement `_start`,
+    `_predict`, `_progressive`, `_joined` and `_left`. `state` is a named tuple of arrays, changed in place.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ()  # arguments of __init__ beyond graph and n_features, and attributes
+    has_std: bool = False  # whether forecasts come with a standard deviation
+
+    graph: TaskGraph
+    n_features: int
+    state: Any
+    samples: int  # learned so far
+    last_round: int  # label of the round learned last
+
+    def __init__(self, graph: TaskGraph, n_features: int) -> None:
+        """Check what all learners share, and start."""
+        if not isinstance(graph, TaskGraph):
+            raise InputError(f"graph is a {type(graph).__name__}: make a TaskGraph of it first")
+        self.graph = graph
+        self.n_features = count(n_features, "n_features")
+        self._derive(graph)
+        self.reset()
+
+    # What a learner is made of ---------------------------------------------------------------------------------
+
+    def _derive(self, graph: TaskGraph) -> None:  # noqa: B027 (most learners derive nothing)
+        """Compute what follows from the graph and the parameters alone."""
+
+    @abstractmethod
+    def _start(self) -> Any:
+        """Return the state before the first sample."""
+
+    @abstractmethod
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        """Forecast into `mean`, and into `std` unless that is empty."""
+
+    @abstractmethod
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        """Forecast and learn group by group; return how many samples could be learned."""
+
+    def _absorb(self, batch: Batch) -> int:
+        """Learn without anybody asking for forecasts; for learners that save work by it."""
+        return self._progressive(batch, np.empty(len(batch.X)), np.empty(0))
+
+    @abstractmethod
+    def _joined(self, graph: TaskGraph) -> Any:
+        """Return the state after the last task of `graph` has joined."""
+
+    @abstractmethod
+    def _left(self, graph: TaskGraph, position: int) -> Any:
+        """Return the state after the task at `position` has left, and `graph` remains."""
+
+    # What a user calls -----------------------------------------------------------------------------------------
+
+    @property
+    def tasks(self) -> tuple[TaskKey, ...]:
+        """The keys of the tasks."""
+        return self.graph.tasks
+
+    def reset(self) -> None:
+        """Forget every sample; tasks that joined stay, tasks that left stay away."""
+        self.state = self._start()
+        self.samples = 0
+        self.last_round = NO_ROUND
+
+    @overload
+    def predict_one(self, x: Any, *, task: TaskKey, with_std: Literal[False] = False) -> float: ...
+    @overload
+    def predict_one(self, x: Any, *, task: TaskKey, with_std: Literal[True]) -> tuple[float, float]: ...
+    def predict_one(self, x: Any, *, task: TaskKey, with_std: bool = False) -> float | tuple[float, float]:
+        """Forecast one sample, x (n_features,); with its standard deviation if asked."""
+        X, position = self._one(x), np.array([self.graph.index(task)])
+        mean, std = self._forecast(X, position, with_std)
+        return (float(mean[0]), float(std[0])) if with_std else float(mean[0])
+
+    @overload
+    def predict_many(self, X: Any, tasks: Any, *, with_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict_many(self, X: Any, tasks: Any, *, with_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    def predict_many(self, X: Any, tasks: Any, *, with_std: bool = False) -> Floats | tuple[Floats, Floats]:
+        """Forecast many samples, X (n, n_features) and tasks (n,), all from the model as it is."""
+        X = self._many(X)
+        positions = self.graph.indices(tasks)
+        same_length(positions, "tasks", len(X))
+        mean, std = self._forecast(X, positions, with_std)
+        return (mean, std) if with_std else mean
+
+    def learn_one(self, x: Any, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
+        """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
+        X, position = self._one(x), np.array([self.graph.index(task)])
+        targets, weights = floats(y, "y", 0).reshape(1), _weights(floats(weight, "weight", 0).reshape(1))
+        labels = _labels(None if round is None else [round], 1)
+        batch = self._batch(X, targets, position, weights, labels, grouped=False)
+        self._count(batch, self._absorb(batch))
+
+    def learn_many(self, X: Any, y: Any, tasks: Any, *, weights: Any = None, rounds: Any = None) -> None:
+        """Learn many samples in order; with `rounds`, learners that work by round take each as one."""
+        batch = self._samples(X, y, tasks, weights, rounds, grouped=True)
+        self._count(batch, self._absorb(batch))
+
+    @overload
+    def progressive(
+        self,
+        X: Any,
+        y: Any,
+        tasks: Any,
+        *,
+        rounds: Any = None,
+        weights: Any = None,
+        interleaved: bool = False,
+        with_std: Literal[False] = False,
+    ) -> Floats: ...
+    @overload
+    def progressive(
+        self,
+        X: Any,
+        y: Any,
+        tasks: Any,
+        *,
+        rounds: Any = None,
+        weights: Any = None,
+        interleaved: bool = False,
+        with_std: Literal[True],
+    ) -> tuple[Floats, Floats]: ...
+    def progressive(
+        self,
+        X: Any,
+        y: Any,
+        tasks: Any,
+        *,
+        rounds: Any = None,
+        weights: Any = None,
+        interleaved: bool = False,
+        with_std: bool = False,
+    ) -> Floats | tuple[Floats, Floats]:
+        """Forecast, then learn, all in one call.
+
+        With `rounds` (labels or time stamps, in order) a whole round is forecast before any of it is learned: the
+        synchronous protocol, what a forecaster can really do. Without, or with `interleaved=True` (where `rounds`
+        only tells the time), every sample is learned before the next is forecast: the paper's protocol, in which a
+        forecast may already know other tasks' values of the same moment.
+        """
+        batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
+        mean, std = self._room(len(batch.X), with_std)
+        self._count(batch, self._progressive(batch, mean, std))
+        return (_finite(mean), std) if with_std else _finite(mean)
+
+    def add_task(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> None:
+        """Let a task join, alike to others as told; learners without a graph have no use for `similar_to`."""
+        graph = self.graph.join(task, similar_to)
+        self._settle(graph, self._joined(graph))
+
+    def remove_task(self, task: TaskKey) -> None:
+        """Let a task leave."""
+        position = self.graph.index(task)
+        graph = self.graph.leave(task)
+        self._settle(graph, self._left(graph, position))
+
+    @property
+    def coef(self) -> Floats:
+        """The weights (T, d) of a linear learner."""
+        raise AttributeError(f"{type(self).__name__} has no coef: it is not linear in its features")
+
+    def __ror__(self, features: FeatureMap) -> Composed:
+        """Compose: `features | learner`; the learner's `n_features` counts the inputs of the features."""
+        return Composed(features, self) if isinstance(features, FeatureMap) else NotImplemented
+
+    def __repr__(self) -> str:
+        """Say what this is, and what it has seen."""
+        given = "".join(f", {name}={getattr(self, name)!r}" for name in self.parameters)
+        return f"{type(self).__name__}({self.graph!r}, n_features={self.n_features}{given}) after {self.samples} samples"
+
+    # The boundary ----------------------------------------------------------------------------------------------
+
+    def with_features(self, n_features: int) -> Self:
+        """Return a fresh learner of the same kind and parameters for another number of features."""
+        return type(self)(self.graph, n_features, **{name: getattr(self, name) for name in self.parameters})
+
+    def _one(self, x: Any) -> Floats:
+        x = floats(x, "x", ndim=1)
+        if x.size != self.n_features:
+            raise InputError(f"x has {x.size} values, the model has n_features={self.n_features}")
+        return x.reshape(1, -1)
+
+    def _many(self, X: Any) -> Floats:
+        X = floats(X, "X", ndim=2)
+        if X.shape[1] != self.n_features:
+            raise InputError(f"X has {X.shape[1]} columns, the model has n_features={self.n_features}")
+        return X
+
+    def _samples(self, X: Any, y: Any, tasks: Any, weights: Any, rounds: Any, grouped: bool) -> Batch:
+        X, y, positions = self._many(X), floats(y, "y", ndim=1), self.graph.indices(tasks)
+        weights = np.ones(len(X)) if weights is None else _weights(floats(weights, "weights", ndim=1))
+        labels = _labels(rounds, len(X))
+        for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
+            same_length(column, name, len(X))
+        return self._batch(X, y, positions, weights, labels, grouped)
+
+    def _batch(self, X: Floats, y: Floats, tasks: Ints, weights: Floats, labels: Ints, grouped: bool) -> Batch:
+        n = len(X)
+        opens = labels == NO_ROUND
+        opens[:1] |= labels[:1] != self.last_round
+        opens[1:] |= labels[1:] != labels[:-1]
+        ends = np.append(np.flatnonzero(opens[1:]) + 1, n) if grouped and n else np.arange(1, n + 1)
+        return Batch(X, y, tasks, weights, labels, opens, ends)
+
+    def _forecast(self, X: Floats, positions: Ints, with_std: bool) -> tuple[Floats, Floats]:
+        mean, std = self._room(len(X), with_std)
+        self._predict(X, positions, mean, std)
+        return _finite(mean), std
+
+    def _count(self, batch: Batch, learned: int) -> None:
+        self.samples += learned
+        if learned:
+            self.last_round = int(batch.labels[learned - 1])
+        if learned < len(batch.X):
+            task = self.tasks[batch.tasks[learned]]
+            raise NumericalError(
+                f"{type(self).__name__} broke down at sample {learned} (task {task!r}) and holds those before it: "
+                "scale the features to about 1, raise the penalty, or forget more slowly"
+            )
+
+    def _room(self, n: int, with_std: bool) -> tuple[Floats, Floats]:
+        if with_std and not self.has_std:
+            raise InputError(f"{type(self).__name__} has no variance: ask for forecasts without with_std")
+        return np.empty(n), np.empty(n if with_std else 0)
+
+    def _settle(self, graph: TaskGraph, state: Any) -> None:
+        self._derive(graph)
+        self.graph, self.state = graph, state
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that makes this learner: parts, numbers and arrays, for `braided.save`."""
+        return {
+            "graph": self.graph,
+            "n_features": self.n_features,
+            "parameters": {name: getattr(self, name) for name in self.parameters},
+            "state": self.state._asdict(),
+            "samples": self.samples,
+            "last_round": self.last_round,
+        }
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Self:
+        """Return the learner that `dump` came from."""
+        model = cls(dumped["graph"], dumped["n_features"], **dumped["parameters"])
+        model.state = type(model.state)(**dumped["state"])
+        model.samples, model.last_round = dumped["samples"], dumped["last_round"]
+        return model
+
+
+@final
+class Composed(Learner):
+    """A feature map in front of a learner; made by `features | learner`.
+
+    >>> import braided as bd
+    >>> model = bd.ELM(hidden=20, seed=0) | bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), n_features=3)
+    >>> model.learn_one([0.1, 0.2, 0.3], 1.0, task="a")
+    >>> model.coef.shape
+    (2, 21)
+    """
+
+    def __init__(self, features: FeatureMap, learner: Learner) -> None:
+        """Make a fresh learner of the width that the features have."""
+        if learner.samples:
+            raise InputError(f"{type(learner).__name__} has learned {learner.samples} samples: compose before learning")
+        self.features = features
+        self.learner = learner.with_features(features.width(learner.n_features))
+        self.has_std = learner.has_std
+        super().__init__(learner.graph, learner.n_features)
+
+    @property
+    def state(self) -> Any:
+        """The learner's state; a feature map has none."""
+        return self.learner.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.learner.state = state
+
+    @property
+    def coef(self) -> Floats:
+        """The learner's weights, one column a feature."""
+        return self.learner.coef
+
+    def _derive(self, graph: TaskGraph) -> None:
+        self.learner.graph = graph
+        self.learner._derive(graph)
+
+    def _start(self) -> Any:
+        return self.learner._start()
+
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        self.learner._predict(self._transform(X), tasks, mean, std)
+
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        return self.learner._progressive(batch._replace(X=self._transform(batch.X)), mean, std)
+
+    def _transform(self, X: Floats) -> Floats:
+        return floats(self.features.transform(X), f"features of {type(self.features).__name__}", ndim=2)
+
+    def _absorb(self, batch: Batch) -> int:
+        return self.learner._absorb(batch._replace(X=self._transform(batch.X)))
+
+    def _joined(self, graph: TaskGraph) -> Any:
+        return self.learner._joined(graph)
+
+    def _left(self, graph: TaskGraph, position: int) -> Any:
+        return self.learner._left(graph, position)
+
+    def with_features(self, n_features: int) -> Composed:
+        """Return a fresh composition for another number of inputs."""
+        return Composed(self.features, self.learner.with_features(n_features))
+
+    def dump(self) -> dict[str, Any]:
+        """Return the two parts, and what only their composition knows."""
+        names = ("features", "learner", "n_features", "samples", "last_round")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Composed:
+        """Return the composition that `dump` came from."""
+        model = cls(dumped["features"], dumped["learner"].with_features(dumped["n_features"]))
+        model.learner, model.samples, model.last_round = (dumped[n] for n in ("learner", "samples", "last_round"))
+        return model
+
+    def __repr__(self) -> str:
+        """Show the composition."""
+        return f"{self.features!r} | {self.learner!r}"
+
+
+def _weights(weights: Floats) -> Floats:
+    if (weights < 0).any():
+        place = int(np.argmax(weights < 0))
+        raise InputError(f"weights[{place}] is {weights[place]:g}: a weight is 0 or more")
+    return weights
+
+
+def _labels(rounds: Any, n: int) -> Ints:
+    """Rounds as integers; without any, each sample is a round of its own."""
+    if rounds is None:
+        return np.full(n, NO_ROUND)
+    labels = np.asarray(rounds)
+    if labels.dtype.kind not in "iuM" or labels.ndim != 1:
+        found = f"dtype {labels.dtype} and shape {labels.shape}"
+        raise InputError(f"rounds has {found}: give one integer or datetime64 a sample")
+    if labels.dtype.kind == "M":
+        labels = labels.astype("datetime64[us]")
+    labels = labels.astype(np.int64)
+    if (labels == NO_ROUND).any():
+        raise InputError(f"rounds[{int(np.argmax(labels == NO_ROUND))}] is missing (NaT): every sample needs its round")
+    falls = labels[1:] < labels[:-1]
+    if falls.any():
+        place = int(np.argmax(falls)) + 1
+        raise InputError(f"rounds[{place}] is {rounds[place]}, below the one before: sort the samples by round")
+    return labels
+
+
+def _finite(mean: Floats) -> Floats:
+    if not np.isfinite(mean).all():
+        place = int(np.argmin(np.isfinite(mean)))
+        raise NumericalError(f"the forecast of sample {place} is {mean[place]}: scale the features to about 1")
+    return mean

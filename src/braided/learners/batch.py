@@ -1,0 +1,136 @@
+"""GraphRidge: the batch solution of the graph-regularised problem, solved anew when it is asked for.
+
+| symbol | name        | shape     | meaning                                             |
+|--------|-------------|-----------|-----------------------------------------------------|
+| λ      | `penalty`   |           | weight of the graph and its ridge against the data  |
+| Φ_t    |             | (T, d, d) | sum of x x' of task t                               |
+| ψ_t    |             | (T, d)    | sum of y x of task t                                |
+| w      | `coef`      | (T, d)    | (blkdiag Φ_t + λA ⊗ I)⁻¹ ψ, Eq. 24                  |
+
+Holds moments only, never the samples. A dense graph is solved by Cholesky, a sparse one by a sparse factorisation
+(SciPy's SuperLU, in symmetric mode). Where every sample changes the answer, MTWRLS gives the same one faster.
+
+>>> import braided as bd
+>>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
+>>> model = bd.GraphRidge(graph, n_features=2, penalty=0.5)
+>>> model.learn_many([[1.0, 2.0]], [5.0], ["north"])
+>>> model.coef.round(3)
+array([[0.911, 1.822],
+       [0.828, 1.657]])
+
+Reference: Lencione & Von Zuben, arXiv 2308.01938, Eq. 24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, final
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sparse
+from scipy.sparse.linalg import splu
+
+from braided.graph import TaskGraph
+from braided.learners.base import Batch, Learner
+from braided.validate import Floats, Ints, positive
+
+Solve = Callable[[Floats], Floats]
+
+
+class Moments(NamedTuple):
+    """State of the batch learner."""
+
+    inputs: Floats  # (T, d, d) Φ
+    targets: Floats  # (T, d) ψ
+    totals: Floats  # (T, 2) sums of weights and of weighted y²
+
+
+@final
+class GraphRidge(Learner):
+    """Batch graph-regularised ridge regression."""
+
+    parameters = ("penalty",)
+    has_std = True
+    state: Moments
+    _solution: tuple[Moments, Solve, Floats] | None = None
+
+    def __init__(self, graph: TaskGraph, n_features: int, penalty: float = 1.0) -> None:
+        self.penalty = positive(penalty, "penalty")
+        super().__init__(graph, n_features)
+
+    @property
+    def coef(self) -> Floats:
+        """w, the weights (T, d)."""
+        return self._solved()[1].copy()
+
+    def _start(self) -> Moments:
+        return self._empty(self.graph.n_tasks)
+
+    def _empty(self, n_tasks: int) -> Moments:
+        d = self.n_features
+        return Moments(np.zeros((n_tasks, d, d)), np.zeros((n_tasks, d)), np.zeros((n_tasks, 2)))
+
+    def _solved(self) -> tuple[Solve, Floats]:
+        """Return a solver of the system, and the weights; both kept until the next sample."""
+        if self._solution is None or self._solution[0] is not self.state:
+            A, d = self.graph.relation, self.n_features
+            if self.graph.is_sparse:
+                data = sparse.block_diag(list(self.state.inputs), format="csc")
+                system = (data + sparse.kron(self.penalty * A, sparse.eye_array(d))).tocsc()
+                options = {"SymmetricMode": True}
+                solve: Solve = splu(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve
+            else:
+                dense = np.kron(self.penalty * A, np.eye(d)) + scipy.linalg.block_diag(*self.state.inputs)
+                solve = partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(dense, lower=True))
+            self._solution = self.state, solve, solve(self.state.targets.ravel()).reshape(-1, d)
+        return self._solution[1:]
+
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        solve, coef = self._solved()
+        mean[:] = (X * coef[tasks]).sum(axis=1)
+        if not std.size:
+            return
+        total, squares = self.state.totals.sum(axis=0)
+        noise = max(squares - (self.state.targets * coef).sum(), 0.0) / total if total > 0 else np.inf
+        d = self.n_features
+        for i, t in enumerate(tasks):
+            z = np.zeros(coef.size)
+            z[t * d : (t + 1) * d] = X[i]
+            std[i] = np.sqrt(noise * (1.0 + z @ solve(z)))
+
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        first = 0
+        for end in batch.ends:
+            self._predict(batch.X[first:end], batch.tasks[first:end], mean[first:end], std[first:end])
+            if not self._add(batch, slice(first, end)):
+                break
+            first = int(end)
+        return first
+
+    def _absorb(self, batch: Batch) -> int:
+        return len(batch.X) if self._add(batch, slice(None)) else 0
+
+    def _add(self, batch: Batch, group: slice) -> bool:
+        """Add samples to the moments, all or, where one overflows, none."""
+        X, y, weights, tasks = batch.X[group], batch.y[group], batch.weights[group], batch.tasks[group]
+        with np.errstate(over="ignore", invalid="ignore"):
+            added = (
+                weights[:, None, None] * X[:, :, None] * X[:, None, :],
+                (weights * y)[:, None] * X,
+                np.stack([weights, weights * y * y], axis=1),
+            )
+        if not all(np.isfinite(array).all() for array in added):
+            return False
+        for moment, new in zip(self.state, added, strict=True):
+            np.add.at(moment, tasks, new)
+        self._solution = None
+        return True
+
+    def _joined(self, graph: TaskGraph) -> Moments:
+        return Moments(*map(np.concatenate, zip(self.state, self._empty(1), strict=True)))
+
+    def _left(self, graph: TaskGraph, position: int) -> Moments:
+        """The task's samples go with it: what remains is the solution on the graph that remains."""
+        return Moments(*(np.delete(array, position, axis=0) for array in self.state))

@@ -1,0 +1,62 @@
+"""A task joins: its edges and its ridge are new information about all tasks, absorbed exactly.
+
+The new row of the relation matrix is [−f', g] and the old diagonal grows by E. Given the others, the new task's
+weights are Σ_j (f_j / g) w_j with precision λg; and the others alone gain the information λM, M = E − ff'/g. So the
+others are updated first, by Woodbury's identity on the new task's neighbours, and the new task is appended after
+it. The result is the solution on the enlarged graph, without ever passing through a nearly singular prior.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided.graph import TaskGraph
+from braided.validate import Floats, Ints
+
+
+class Arrival(NamedTuple):
+    """What the last task of a graph brings along."""
+
+    near: Ints  # (k,) positions of its neighbours
+    pull: Floats  # (k,) f / g, the share of each neighbour in its expected weights
+    precision: float  # g
+    coupling: Floats  # (k, k) M, what the neighbours learn of each other
+
+
+def arrival(graph: TaskGraph, enlarged: TaskGraph) -> Arrival:
+    """Compare the graph with the one that has one more task."""
+    last = enlarged.relation[[-1]]
+    row = (last.toarray() if enlarged.is_sparse else last)[0]
+    f, g = -row[:-1], row[-1]
+    near = np.flatnonzero(f)
+    gained = (enlarged.relation.diagonal()[:-1] - graph.relation.diagonal())[near]
+    return Arrival(near, f[near] / g, float(g), np.diag(gained) - np.outer(f[near], f[near]) / g)
+
+
+def expected_weights(arrived: Arrival, weights: Floats) -> Floats:
+    """Return the weights (T, d) with the row that the new task's neighbours suggest."""
+    return np.vstack([weights, arrived.pull @ weights[arrived.near]])
+
+
+def enlarge(P: Floats, weights: Floats, arrived: Arrival, penalty: float) -> tuple[Floats, Floats, float]:
+    """Return covariance and weights with one more task, and what the minimum of the objective grows by.
+
+    P is the full covariance (dT, dT), weights (T, d).
+    """
+    n, d = P.shape[0], weights.shape[1]
+    blocks = (arrived.near[:, None] * d + np.arange(d)).ravel()
+    M = np.kron(penalty * arrived.coupling, np.eye(d))
+    core = np.linalg.solve(np.eye(len(M)) + M @ P[np.ix_(blocks, blocks)], M)
+    old = weights.ravel()
+    w = old - P[:, blocks] @ (core @ old[blocks])
+    P = P - P[:, blocks] @ core @ P[blocks]
+    pull = np.kron(arrived.pull, np.eye(d))  # (d, kd)
+    larger = np.empty((n + d, n + d))
+    larger[:n, :n] = (P + P.T) / 2.0
+    larger[n:, :n] = pull @ P[blocks]
+    larger[:n, n:] = larger[n:, :n].T
+    corner = larger[n:, blocks] @ pull.T
+    larger[n:, n:] = (corner + corner.T) / 2.0 + np.eye(d) / (penalty * arrived.precision)
+    return larger, expected_weights(arrived, w.reshape(-1, d)), float(old[blocks] @ core @ old[blocks])

@@ -1,0 +1,53 @@
+"""Persistence: each task's last value, the forecast to beat.
+
+On differenced series this is persistence of the difference; persistence of the level is the forecast 0.
+
+>>> import braided as bd
+>>> model = bd.Persistence(["a", "b"], n_features=1)
+>>> model.progressive([[0.0], [0.0], [0.0]], [1.0, 2.0, 3.0], ["a", "b", "a"])
+array([0., 0., 1.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, final
+
+import numpy as np
+
+from braided._compiled.naive import last_value_inplace
+from braided.graph import TaskGraph, TaskKey
+from braided.learners.base import Batch, Learner
+from braided.learners.single import unrelated
+from braided.validate import Floats, Ints
+
+
+class Last(NamedTuple):
+    """State of the persistence forecast."""
+
+    values: Floats  # (T,) last value of each task, 0 before the first
+
+
+@final
+class Persistence(Learner):
+    """Forecast of each task's last value; features are checked, and of no consequence."""
+
+    state: Last
+
+    def __init__(self, tasks: Iterable[TaskKey] | TaskGraph, n_features: int) -> None:
+        super().__init__(unrelated(tasks), n_features)
+
+    def _start(self) -> Last:
+        return Last(np.zeros(self.graph.n_tasks))
+
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        mean[:] = self.state.values[tasks]
+
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        return last_value_inplace(self.state.values, batch.y, batch.tasks, batch.weights, batch.ends, mean)
+
+    def _joined(self, graph: TaskGraph) -> Last:
+        return Last(np.append(self.state.values, 0.0))
+
+    def _left(self, graph: TaskGraph, position: int) -> Last:
+        return Last(np.delete(self.state.values, position))

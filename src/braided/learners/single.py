@@ -1,0 +1,141 @@
+"""WRLS and OSLSSVR: one filter a task, what the multi-task learners are measured against.
+
+| symbol | name         | shape     | meaning                                                   |
+|--------|--------------|-----------|-----------------------------------------------------------|
+| λ      | `penalty`    |           | weight of the ridge against the data                      |
+| σ      | `forgetting` |           | what a task's past fades by when the task is seen         |
+| w      | `coef`       | (T, d)    | the tasks' weights, Eq. 17                                |
+| P      | `covariance` | (T, d, d) | a filter's covariance, starts as I/λ, Eq. 18              |
+| ν      | `novelty`    |           | squared distance (Eq. 27) above which an input is news    |
+
+>>> import braided as bd
+>>> model = bd.WRLS(["north", "south"], n_features=2, penalty=0.5)
+>>> model.learn_one([1.0, 2.0], 5.0, task="north")
+>>> model.coef.round(3)
+array([[0.909, 1.818],
+       [0. , 0. ]])
+
+Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18 and 24–27.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+import numpy as np
+
+from braided._compiled.kernel_rls import Dictionaries
+from braided._compiled.rls import SCALE, Filters, predict, progressive_inplace
+from braided.forgetting import Exponential, own_clock
+from braided.graph import TaskGraph, TaskKey
+from braided.kernels import Kernel, UserKernel
+from braided.learners.base import Batch, Learner
+from braided.learners.dictionary import KernelLearner, empty, with_room
+from braided.validate import Floats, Ints, positive
+
+
+def unrelated(tasks: Iterable[TaskKey] | TaskGraph) -> TaskGraph:
+    """Return the tasks without edges."""
+    return TaskGraph.independent(tasks.tasks if isinstance(tasks, TaskGraph) else tasks)
+
+
+@final
+class WRLS(Learner):
+    """Weighted recursive least squares, one filter a task; O(d²) a sample.
+
+    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
+    """
+
+    parameters = ("penalty", "forgetting")
+    has_std = True
+    state: Filters
+
+    def __init__(
+        self,
+        tasks: Iterable[TaskKey] | TaskGraph,
+        n_features: int,
+        penalty: float = 1.0,
+        forgetting: float | Exponential = 1.0,
+    ) -> None:
+        self.penalty = positive(penalty, "penalty")
+        self.forgetting = own_clock(forgetting, "WRLS")
+        super().__init__(unrelated(tasks), n_features)
+
+    @property
+    def coef(self) -> Floats:
+        """w, the weights (T, d)."""
+        return self.state.weights.copy()
+
+    @property
+    def covariance(self) -> Floats:
+        """P, the filters' covariances (T, d, d)."""
+        P = np.tril(self.state.covariance) * self.state.totals[:, SCALE, None, None]
+        return P + np.tril(P, -1).swapaxes(1, 2)
+
+    def _filters(self, n_tasks: int) -> Filters:
+        d = self.n_features
+        covariance = np.tile(np.eye(d) / self.penalty, (n_tasks, 1, 1))
+        return Filters(np.zeros((n_tasks, d)), covariance, np.tile([1.0, 0.0, 0.0], (n_tasks, 1)))
+
+    def _start(self) -> Filters:
+        return self._filters(self.graph.n_tasks)
+
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        predict(self.state, X, tasks, mean, std)
+
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        fades = np.ones((len(batch.X), 2))
+        fades[:, 0] = self.forgetting  # the whole of the one filter that sees the sample
+        X, y, tasks, weights, *_, ends = batch
+        return progressive_inplace(self.state, X, y, tasks, weights, fades, ends, mean, std)
+
+    def _joined(self, graph: TaskGraph) -> Filters:
+        return Filters(*map(np.concatenate, zip(self.state, self._filters(1), strict=True)))
+
+    def _left(self, graph: TaskGraph, position: int) -> Filters:
+        return Filters(*(np.delete(array, position, axis=0) for array in self.state))
+
+
+@final
+class OSLSSVR(KernelLearner):
+    """Online sparse least squares support vector regression, one dictionary a task.
+
+    Parameters as for MTOSLSSVR; all dictionaries have room for what the largest needs.
+
+    >>> model = OSLSSVR(["north", "south"], n_features=1, kernel="rbf")
+    >>> model.learn_one([0.5], 1.0, task="north")
+    >>> model.predict_one([0.5], task="north"), model.predict_one([0.5], task="south")
+    (0.5, 0.0)
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[TaskKey] | TaskGraph,
+        n_features: int,
+        kernel: str | Kernel | UserKernel = "linear",
+        penalty: float = 1.0,
+        novelty: float = 1e-3,
+        budget: int | None = None,
+        novelty_relative: bool = False,
+    ) -> None:
+        super().__init__(unrelated(tasks), n_features, kernel, penalty, novelty, budget, novelty_relative)
+
+    def _start(self) -> Dictionaries:
+        n_tasks = self.graph.n_tasks
+        return empty(n_tasks, self.n_features, np.ones((1, 1)), _own_dictionaries(n_tasks))
+
+    def _joined(self, graph: TaskGraph) -> Dictionaries:
+        new = empty(1, self.n_features, self.state.prior, self.state.places)
+        while new.inputs.shape[1] < self.state.inputs.shape[1]:
+            new = with_room(new, self.state.inputs.shape[1])
+        both = [np.concatenate(pair) for pair in zip(self.state[:-2], new[:-2], strict=True)]
+        return Dictionaries(*both, self.state.prior, _own_dictionaries(graph.n_tasks))
+
+    def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
+        rest = [np.delete(array, position, axis=0) for array in self.state[:-2]]
+        return Dictionaries(*rest, self.state.prior, _own_dictionaries(graph.n_tasks))
+
+
+def _own_dictionaries(n_tasks: int) -> Ints:
+    return np.stack([np.arange(n_tasks), np.zeros(n_tasks, np.int64)], axis=1)

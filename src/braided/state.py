@@ -1,0 +1,145 @@
+"""Save and load: a JSON header and raw arrays, with a version and a checksum; nothing in a file is ever executed.
+
+A file is: the line `braided model`, the length of the header (8 bytes, little endian), the header (JSON), the arrays'
+bytes one after the other (little endian, C order), and the SHA-256 of all that.
+
+>>> import braided as bd, tempfile, pathlib
+>>> model = bd.WRLS(["a", "b"], n_features=1)
+>>> model.learn_one([1.0], 2.0, task="a")
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = pathlib.Path(folder) / "model.braided"
+...     bd.save(model, path)
+...     again = bd.load(path)
+>>> again.predict_one([1.0], task="a") == model.predict_one([1.0], task="a")
+True
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+
+from braided.errors import FileError
+from braided.features import ELM, Chain, Scale
+from braided.forgetting import Exponential
+from braided.graph import TaskGraph
+from braided.kernels import Kernel
+from braided.learners import Learner
+
+MAGIC = b"braided model\n"
+VERSION = 1
+CHECKSUM_SIZE = hashlib.sha256().digest_size
+PARTS = {part.__name__: part for part in (ELM, Chain, Exponential, Kernel, Scale, TaskGraph)}
+
+
+def save(model: Learner, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file, whole or not at all."""
+    data = dumps(model)
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Learner:
+    """Read a model from a file; its forecasts are those of the model saved, to the bit."""
+    return loads(Path(path).read_bytes(), str(path))
+
+
+def dumps(model: Learner) -> bytes:
+    """Return a model as bytes."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    tree = _pack(model, arrays)
+    shapes = [{"dtype": array.dtype.str, "shape": array.shape} for array in arrays]
+    header = json.dumps({"version": VERSION, "arrays": shapes, "model": tree}, allow_nan=False).encode()
+    body = [MAGIC, len(header).to_bytes(8, "little"), header, *(array.tobytes() for array in arrays)]
+    data = b"".join(body)
+    return data + hashlib.sha256(data).digest()
+
+
+def loads(data: bytes, name: str = "data") -> Learner:
+    """Return the model that `dumps` gave these bytes for; `name` is for error messages."""
+    if not data.startswith(MAGIC):
+        raise FileError(f"{name} is not a braided model (it starts with {data[:8]!r}): give a file made by braided.save")
+    content, checksum = data[:-CHECKSUM_SIZE], data[-CHECKSUM_SIZE:]
+    if hashlib.sha256(content).digest() != checksum:
+        raise FileError(f"{name} is damaged or cut short (its checksum does not match): restore it from a copy")
+    start = len(MAGIC) + 8
+    stop = start + int.from_bytes(data[len(MAGIC) : start], "little")
+    header = json.loads(data[start:stop])
+    if header["version"] > VERSION:
+        raise FileError(f"{name} has version {header['version']}, this braided reads up to {VERSION}: update braided")
+    arrays = []
+    for form in header["arrays"]:
+        dtype = np.dtype(form["dtype"])
+        size = int(np.prod(form["shape"], dtype=np.int64))
+        array = np.frombuffer(data, dtype, size, stop).reshape(form["shape"])
+        arrays.append(array.astype(dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
+        stop += array.nbytes
+    model: Learner = _unpack(header["model"], arrays)
+    return model
+
+
+def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """Turn a value into JSON, with arrays set aside."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        arrays.append(value.astype(value.dtype.newbyteorder("<"), order="C"))
+        return {"array": len(arrays) - 1}
+    if isinstance(value, tuple | list):
+        return [_pack(item, arrays) for item in value]
+    if isinstance(value, dict):
+        return {"dict": {key: _pack(item, arrays) for key, item in value.items()}}
+    if isinstance(value, sparse.csr_array):
+        return {"csr": _pack([value.data, value.indices, value.indptr, value.shape], arrays)}
+    if isinstance(value, Learner):
+        return {"learner": type(value).__name__, "value": _pack(value.dump(), arrays)}
+    if type(value) in PARTS.values():
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {"part": type(value).__name__, "value": _pack(fields, arrays)}
+    raise FileError(f"{value!r} can't be saved: of kernels and policies, only braided's own can")
+
+
+def _unpack(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """Turn what `_pack` made back into the value."""
+    if isinstance(tree, list):
+        return tuple(_unpack(item, arrays) for item in tree)
+    if not isinstance(tree, dict):
+        return tree
+    if "array" in tree:
+        return arrays[tree["array"]]
+    if "dict" in tree:
+        return {key: _unpack(item, arrays) for key, item in tree["dict"].items()}
+    if "csr" in tree:
+        data, indices, indptr, shape = _unpack(tree["csr"], arrays)
+        return sparse.csr_array((data, indices, indptr), shape=shape)
+    value = _unpack(tree["value"], arrays)
+    if "part" in tree:
+        return PARTS[tree["part"]](**value)
+    return _learners(Learner)[tree["learner"]].restore(value)
+
+
+def _learners(base: type[Learner]) -> dict[str, type[Learner]]:
+    """All learners there are, by name; one of your own counts once its module is imported."""
+    found = {base.__name__: base}
+    for learner in base.__subclasses__():
+        found |= _learners(learner)
+    return found

@@ -1,0 +1,91 @@
+"""Checks of values at the boundary: once, before anything is changed."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def real(value: Any, name: str) -> float:
+    """Return `value` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{name} is {value!r}: it must be a number, not {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"{name} is {number}: it must be finite")
+    return number
+
+
+def positive(value: Any, name: str) -> float:
+    """Return `value` as a float above zero."""
+    number = real(value, name)
+    if number <= 0:
+        raise InputError(f"{name} is {number:g}: it must be above 0")
+    return number
+
+
+def not_negative(value: Any, name: str) -> float:
+    """Return `value` as a float of zero or more."""
+    number = real(value, name)
+    if number < 0:
+        raise InputError(f"{name} is {number:g}: it must be 0 or more")
+    return number
+
+
+def fraction(value: Any, name: str) -> float:
+    """Return `value` as a float in (0, 1]."""
+    number = real(value, name)
+    if not 0 < number <= 1:
+        raise InputError(f"{name} is {number:g}: it must be above 0 and at most 1")
+    return number
+
+
+def count(value: Any, name: str, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputError(f"{name} is {value!r}: it must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise InputError(f"{name} is {value}: it must be {least} or more")
+    return int(value)
+
+
+def choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}: choose one of {', '.join(map(repr, choices))}")
+    return str(value)
+
+
+def floats(values: Any, name: str, ndim: int) -> Floats:
+    """Return `values` as a finite, C-contiguous, writeable float64 array of `ndim` dimensions.
+
+    The array is the caller's own where it already has that form, and never changed.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} has dtype {array.dtype}: it must hold real numbers; convert it to float64")
+    if array.ndim != ndim:
+        raise InputError(f"{name} has shape {array.shape}: it must have {ndim} dimension{'s' * (ndim > 1)}")
+    with np.errstate(over="ignore"):  # a longdouble may overflow to infinity, which is caught below
+        array = np.require(array, np.float64, "CWA")
+    finite = np.isfinite(array)
+    if not finite.all():
+        place = tuple(map(int, np.argwhere(~finite)[0]))
+        where = "[" + ", ".join(map(str, place)) + "]"
+        raise InputError(f"{name}{where} is {array[place]}: drop the sample, or fill the value, beforehand")
+    return array
+
+
+def same_length(values: Floats | Ints, name: str, expected: int) -> None:
+    """Insist that `values` has one entry a sample."""
+    if len(values) != expected:
+        raise InputError(f"{name} has {len(values)} values for {expected} samples: give one a sample")
