@@ -106,7 +106,13 @@ class TaskGraph:
             S = abs(S)
         if form == "laplacian":
             S = _symmetric(S, keys)
-        values = {"similarity": _frozen(S), "tasks": keys, "ridge": positive(ridge, "ridge"), "form": form, "sign": sign}
+        values = {
+            "similarity": _frozen(S),
+            "tasks": keys,
+            "ridge": positive(ridge, "ridge"),
+            "form": form,
+            "sign": sign,
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         _insist_positive_definite(self.relation, S, form)
@@ -133,7 +139,7 @@ class TaskGraph:
         >>> common = rng.normal(size=(100, 1)).cumsum(axis=0)
         >>> graph = TaskGraph.from_history(common + 0.1 * rng.normal(size=(100, 2)), tasks=["a", "b"])
         >>> round(graph.neighbours("a")["b"], 2)
-        0.98
+        0.97
         """
         choice(measure, "measure", ("spearman", "pearson"))
         if tasks is None and isinstance(history, Table):
@@ -169,8 +175,8 @@ class TaskGraph:
         `positions` is (T, dimensions), or a mapping from key to coordinates; project longitudes and latitudes
         first. Edges weigh 1, or exp(−½ (distance / scale)²) with a `scale`.
 
-        >>> TaskGraph.nearest({"a": [0, 0], "b": [0, 1], "c": [5, 0]}, k=1).neighbours("b")
-        {'a': 1.0, 'c': 1.0}
+        >>> TaskGraph.nearest({"a": [0, 0], "b": [0, 1], "c": [5, 0]}, k=1).neighbours("a")
+        {'b': 1.0, 'c': 1.0}
         """
         if isinstance(positions, Mapping):
             tasks = list(positions) if tasks is None else tasks
@@ -278,7 +284,7 @@ class TaskGraph:
         if self.n_tasks == 1:
             raise InputError(f"task {task!r} is the last one: a graph needs at least one task")
         stay = np.delete(np.arange(self.n_tasks), self.index(task))
-        return replace(self, similarity=self.similarity[stay][:, stay], tasks=[self.tasks[i] for i in stay])
+        return replace(self, similarity=self.similarity[stay][:, stay], tasks=tuple(self.tasks[i] for i in stay))
 
     def __repr__(self) -> str:
         """Say how many tasks and edges, and the parameters."""

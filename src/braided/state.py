@@ -77,7 +77,9 @@ def dumps(model: Learner) -> bytes:
 def loads(data: bytes, name: str = "data") -> Learner:
     """Return the model that `dumps` gave these bytes for; `name` is for error messages."""
     if not data.startswith(MAGIC):
-        raise FileError(f"{name} is not a braided model (it starts with {data[:8]!r}): give a file made by braided.save")
+        raise FileError(
+            f"{name} is not a braided model (it starts with {data[:8]!r}): give a file made by braided.save"
+        )
     content, checksum = data[:-CHECKSUM_SIZE], data[-CHECKSUM_SIZE:]
     if hashlib.sha256(content).digest() != checksum:
         raise FileError(f"{name} is damaged or cut short (its checksum does not match): restore it from a copy")
@@ -134,12 +136,15 @@ def _unpack(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     value = _unpack(tree["value"], arrays)
     if "part" in tree:
         return PARTS[tree["part"]](**value)
-    return _learners(Learner)[tree["learner"]].restore(value)
+    return _learner(tree["learner"]).restore(value)
 
 
-def _learners(base: type[Learner]) -> dict[str, type[Learner]]:
-    """All learners there are, by name; one of your own counts once its module is imported."""
-    found = {base.__name__: base}
-    for learner in base.__subclasses__():
-        found |= _learners(learner)
-    return found
+def _learner(name: str) -> type[Learner]:
+    """Find a learner by its name; one of your own counts once its module is imported."""
+    waiting = Learner.__subclasses__()
+    while waiting:
+        found = waiting.pop()
+        if found.__name__ == name:
+            return found
+        waiting += found.__subclasses__()
+    raise FileError(f"the file holds a {name}, which is not known here: import the module that defines it first")

@@ -136,7 +136,7 @@ def absorb_inplace(
     y: float,
     weight: float,
 ) -> bool:
-    """Learn one sample, given its coordinates φ; `phi` has room for one more. False where the arithmetic breaks down."""
+    """Learn one sample, given its coordinates φ (with room for one more); False where the arithmetic breaks down."""
     f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
     m = dictionaries.sizes[f]
     w, P, totals = dictionaries.weights[f], dictionaries.covariance[f], dictionaries.totals[f]

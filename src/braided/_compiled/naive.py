@@ -5,9 +5,7 @@ from braided.validate import Floats, Ints
 
 
 @compiled
-def last_value_inplace(
-    last: Floats, y: Floats, tasks: Ints, weights: Floats, ends: Ints, mean: Floats
-) -> int:
+def last_value_inplace(last: Floats, y: Floats, tasks: Ints, weights: Floats, ends: Ints, mean: Floats) -> int:
     """Forecast each task's last value, then take up the new ones, group by group."""
     first = 0
     for end in ends:

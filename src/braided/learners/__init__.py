@@ -9,4 +9,15 @@ from braided.learners.mtwrls import MTWRLS
 from braided.learners.persistence import Persistence
 from braided.learners.single import OSLSSVR, WRLS
 
-__all__ = ["MADMM", "MOGD", "MTOSLSSVR", "MTWRLS", "OSLSSVR", "WRLS", "Composed", "GraphRidge", "Learner", "Persistence"]
+__all__ = [
+    "MADMM",
+    "MOGD",
+    "MTOSLSSVR",
+    "MTWRLS",
+    "OSLSSVR",
+    "WRLS",
+    "Composed",
+    "GraphRidge",
+    "Learner",
+    "Persistence",
+]

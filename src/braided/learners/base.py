@@ -206,7 +206,9 @@ class Learner(ABC):
     def __repr__(self) -> str:
         """Say what this is, and what it has seen."""
         given = "".join(f", {name}={getattr(self, name)!r}" for name in self.parameters)
-        return f"{type(self).__name__}({self.graph!r}, n_features={self.n_features}{given}) after {self.samples} samples"
+        return (
+            f"{type(self).__name__}({self.graph!r}, n_features={self.n_features}{given}) after {self.samples} samples"
+        )
 
     # The boundary ----------------------------------------------------------------------------------------------
 

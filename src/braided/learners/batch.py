@@ -15,8 +15,8 @@ Holds moments only, never the samples. A dense graph is solved by Cholesky, a sp
 >>> model = bd.GraphRidge(graph, n_features=2, penalty=0.5)
 >>> model.learn_many([[1.0, 2.0]], [5.0], ["north"])
 >>> model.coef.round(3)
-array([[0.911, 1.822],
-       [0.828, 1.657]])
+array([[0.981, 1.963],
+       [0.892, 1.784]])
 
 Reference: Lencione & Von Zuben, arXiv 2308.01938, Eq. 24.
 """
@@ -82,7 +82,9 @@ class GraphRidge(Learner):
                 options = {"SymmetricMode": True}
                 solve: Solve = splu(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve
             else:
-                dense = np.kron(self.penalty * A, np.eye(d)) + scipy.linalg.block_diag(*self.state.inputs)
+                dense = np.kron(self.penalty * A, np.eye(d))
+                each = np.arange(len(A))
+                dense.reshape(len(A), d, len(A), d)[each, :, each, :] += self.state.inputs
                 solve = partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(dense, lower=True))
             self._solution = self.state, solve, solve(self.state.targets.ravel()).reshape(-1, d)
         return self._solution[1:]

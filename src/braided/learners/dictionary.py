@@ -141,7 +141,7 @@ def _progressive_by_user(
     state: Dictionaries, bounds: Limits, kernel: UserKernel, batch: Batch, mean: Floats, std: Floats
 ) -> tuple[Dictionaries, int]:
     """Sample by sample in Python, on a copy: a kernel of the user's may raise at any moment."""
-    state = Dictionaries(*(array.copy() for array in state))
+    state = Dictionaries._make(array.copy() for array in state)
     first = 0
     for end in batch.ends:
         group = slice(first, end)
@@ -181,7 +181,7 @@ def with_prior(
     The samples stay as the dictionary represents them (φ = Uα, so φ' = U'U⁻¹φ), and are fitted anew.
     """
     m = int(state.sizes[0])
-    state = Dictionaries(*(array.copy() for array in state))._replace(prior=prior, places=places)
+    state = Dictionaries._make(array.copy() for array in state)._replace(prior=prior, places=places)
     if m == 0:
         return state
     inputs, rows = state.inputs[0, :m], state.rows[0, :m]
@@ -198,10 +198,10 @@ def with_prior(
     target = information @ beta
     P = _inverse(data + penalty * np.eye(m))
     weights = P @ (turn @ target)
+    state.totals[0, RESIDUAL] += target @ beta - (turn @ target) @ weights
     state.factor[0, :m, :m] = U
     state.covariance[0, :m, :m] = np.tril(P)
     state.weights[0, :m] = weights
-    state.totals[0, RESIDUAL] += target @ beta - (turn @ target) @ weights
     return state
 
 

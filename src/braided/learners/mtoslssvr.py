@@ -19,7 +19,7 @@ With the linear kernel and ν → 0 it equals MTWRLS without forgetting. Costs O
 >>> model = bd.MTOSLSSVR(graph, n_features=2, kernel=bd.kernels.rbf(width=2.0), penalty=0.5)
 >>> model.learn_one([1.0, 2.0], 5.0, task="north")
 >>> round(model.predict_one([1.0, 2.0], task="south"), 3)
-4.141
+4.149
 
 References: Lencione & Von Zuben, arXiv 2308.01938, Algorithm 2; Engel, Mannor & Meir, The kernel recursive least
 squares algorithm, IEEE Transactions on Signal Processing 52 (2004), for the test of approximate linear dependence.

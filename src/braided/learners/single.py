@@ -130,11 +130,11 @@ class OSLSSVR(KernelLearner):
         while new.inputs.shape[1] < self.state.inputs.shape[1]:
             new = with_room(new, self.state.inputs.shape[1])
         both = [np.concatenate(pair) for pair in zip(self.state[:-2], new[:-2], strict=True)]
-        return Dictionaries(*both, self.state.prior, _own_dictionaries(graph.n_tasks))
+        return Dictionaries._make([*both, self.state.prior, _own_dictionaries(graph.n_tasks)])
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
         rest = [np.delete(array, position, axis=0) for array in self.state[:-2]]
-        return Dictionaries(*rest, self.state.prior, _own_dictionaries(graph.n_tasks))
+        return Dictionaries._make([*rest, self.state.prior, _own_dictionaries(graph.n_tasks)])
 
 
 def _own_dictionaries(n_tasks: int) -> Ints:

@@ -1,0 +1,370 @@
+"""check_learner: what every learner must satisfy, braided's own and yours.
+
+>>> import braided as bd
+>>> bd.checks.check_learner(bd.MTWRLS)
+>>> bd.checks.check_learner(lambda graph, n_features: bd.ELM(hidden=5) | bd.WRLS(graph, n_features))
+
+Each check is a function of `make(graph, n_features) -> Learner` that raises an AssertionError; run them one by one
+with `pytest.mark.parametrize("check", bd.checks.CHECKS)`.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.graph import TaskGraph
+from braided.learners import Learner
+from braided.state import dumps, loads
+from braided.validate import Floats
+
+Make = Callable[[TaskGraph, int], Learner]
+Stream = tuple[Floats, Floats, list[str], np.ndarray[Any, Any]]
+
+TASKS = ("a", "b", "c", "d")
+SIMILARITY = np.array([[0, 0.9, 0.4, 0], [0.9, 0, 0.2, 0.5], [0.4, 0.2, 0, 0], [0, 0.5, 0, 0]])
+FEATURES = 3
+
+
+def check_learner(make: Make) -> None:
+    """Run all checks on the learners that `make(graph, n_features)` gives."""
+    for check in CHECKS:
+        check(make)
+
+
+def predicts_before_it_has_learned(make: Make) -> None:
+    """A fresh model has a finite forecast for every task."""
+    model = make(_graph(), FEATURES)
+    forecasts = model.predict_many(np.ones((4, FEATURES)), TASKS)
+    assert np.isfinite(forecasts).all(), f"fresh forecasts are {forecasts}"
+    assert model.samples == 0
+
+
+def learns_something(make: Make) -> None:
+    """Learning changes forecasts, and the count of samples."""
+    X, y, tasks, rounds = _stream()
+    model = make(_graph(), FEATURES)
+    before = model.predict_many(X, tasks)
+    model.learn_many(X, y, tasks, rounds=rounds)
+    assert (model.predict_many(X, tasks) != before).any(), "forecasts are the same after learning"
+    assert model.samples == len(y)
+
+
+def predicting_changes_nothing(make: Make) -> None:
+    """Forecasts leave no trace."""
+    X, _, tasks, _ = _stream()
+    model = _trained(make)
+    before = dumps(model)
+    model.predict_many(X, tasks)
+    model.predict_one(X[0], task=tasks[0])
+    if model.has_std:
+        model.predict_many(X, tasks, with_std=True)
+    assert dumps(model) == before, "a forecast changed the model"
+
+
+def inputs_are_neither_changed_nor_kept(make: Make) -> None:
+    """Arrays belong to the caller: the model writes into none, and keeps none."""
+    X, y, tasks, rounds = _stream()
+    given = X.copy(), y.copy(), np.array(tasks), rounds.copy(), np.ones(len(y))
+    frozen = [array.copy() for array in given]
+    for array in frozen:
+        array.flags.writeable = False
+    models = [make(_graph(), FEATURES) for _ in range(2)]
+    for model, (X_, y_, tasks_, rounds_, weights_) in zip(models, (given, frozen), strict=True):
+        model.progressive(X_, y_, tasks_, rounds=rounds_, weights=weights_)
+        model.learn_one(X_[0], float(y_[0]), task="a")
+    for array, same in zip(given, frozen, strict=True):
+        assert (array == same).all(), "an input was changed"
+        array[:] = array[::-1].copy()
+    assert dumps(models[0]) == dumps(models[1]), "an input was kept"
+
+
+def any_form_of_input_will_do(make: Make) -> None:
+    """Lists, other number types and strided arrays give the same as contiguous float64."""
+    X, y, tasks, rounds = _stream()
+    X, y = X.round(2).astype(np.float32).astype(np.float64), y.round(2).astype(np.float32).astype(np.float64)
+    forms: list[tuple[Any, Any, Any, Any]] = [
+        (X, y, tasks, rounds),
+        (X.tolist(), y.tolist(), tuple(tasks), rounds.tolist()),
+        (X.astype(np.float32), y.astype(np.float32), np.array(tasks), rounds.astype("datetime64[D]")),
+        (np.repeat(X, 2, axis=1)[:, ::2], np.repeat(y, 2)[::2], np.array(tasks, dtype=object), rounds.astype(np.uint8)),
+        (np.asfortranarray(X), y[::-1].copy()[::-1], iter(tasks), rounds.astype(np.int16)),
+    ]
+    forecasts = [make(_graph(), FEATURES).progressive(X_, y_, t_, rounds=r_) for X_, y_, t_, r_ in forms]
+    for other in forecasts[1:]:
+        assert (other == forecasts[0]).all(), "the form of the input changed the forecasts"
+
+
+def many_is_a_loop_of_one(make: Make) -> None:
+    """predict_many and learn_many do what loops over predict_one and learn_one do."""
+    X, y, tasks, _ = _stream()
+    weights = np.linspace(0.5, 2.0, len(y))
+    loop, many = make(_graph(), FEATURES), make(_graph(), FEATURES)
+    many.learn_many(X, y, tasks, weights=weights)
+    for x, target, task, weight in zip(X, y, tasks, weights, strict=True):
+        loop.learn_one(x, target, task=task, weight=weight)
+    one_by_one = [loop.predict_one(x, task=task) for x, task in zip(X, tasks, strict=True)]
+    _same(many.predict_many(X, tasks), one_by_one, "many differ from a loop of one")
+    if many.has_std:
+        mean, std = many.predict_many(X, tasks, with_std=True)
+        pairs = [loop.predict_one(x, task=task, with_std=True) for x, task in zip(X, tasks, strict=True)]
+        _same(mean, [pair[0] for pair in pairs], "forecasts with a deviation differ")
+        _same(std, [pair[1] for pair in pairs], "deviations differ")
+        assert (std >= 0).all()
+
+
+def progressive_is_a_loop(make: Make) -> None:
+    """Both protocols do what they say, whole or in chunks, with weights and deviations."""
+    X, y, tasks, rounds = _stream()
+    for interleaved in (False, True):
+        whole, chunked, loop = (make(_graph(), FEATURES) for _ in range(3))
+        forecasts = whole.progressive(X, y, tasks, rounds=rounds, interleaved=interleaved)
+        chunks, expected = [], []
+        cut = int(np.searchsorted(rounds, 7))
+        for part in (slice(None, cut), slice(cut, None)):
+            chunks += chunked.progressive(
+                X[part], y[part], tasks[part], rounds=rounds[part], interleaved=interleaved
+            ).tolist()
+        for group in np.split(np.arange(len(y)), np.flatnonzero(np.diff(rounds)) + 1):
+            if interleaved:
+                for i in group:
+                    expected.append(loop.predict_one(X[i], task=tasks[i]))
+                    loop.learn_one(X[i], y[i], task=tasks[i], round=int(rounds[i]))
+            else:
+                keys = [tasks[i] for i in group]
+                expected += loop.predict_many(X[group], keys).tolist()
+                loop.learn_many(X[group], y[group], keys, rounds=rounds[group])
+        name = "interleaved" if interleaved else "synchronous"
+        _same(forecasts, chunks, f"{name} in chunks differs from the whole")
+        _same(forecasts, expected, f"{name} differs from a loop")
+        if whole.has_std:
+            mean, std = make(_graph(), FEATURES).progressive(
+                X, y, tasks, rounds=rounds, interleaved=interleaved, with_std=True
+            )
+            _same(mean, forecasts, f"{name} with deviations differs from without")
+            assert (std >= 0).all()
+
+
+def permuting_tasks_permutes_answers(make: Make) -> None:
+    """The order in which the graph lists the tasks is of no consequence."""
+    X, y, tasks, rounds = _stream()
+    order = [2, 0, 3, 1]
+    permuted = TaskGraph(SIMILARITY[np.ix_(order, order)], [TASKS[i] for i in order])
+    first, second = make(_graph(), FEATURES), make(permuted, FEATURES)
+    forecasts = [model.progressive(X, y, tasks, rounds=rounds) for model in (first, second)]
+    _same(forecasts[0], forecasts[1], "another order of tasks gave other forecasts", tolerance=1e-7)
+
+
+def one_task_is_enough(make: Make) -> None:
+    """A graph of one task works."""
+    X, y, _, rounds = _stream()
+    model = make(TaskGraph.pooled(["only"]), FEATURES)
+    model.progressive(X, y, ["only"] * len(y), rounds=rounds)
+    assert np.isfinite(model.predict_one(X[0], task="only"))
+
+
+def reset_is_a_fresh_start(make: Make) -> None:
+    """After reset nothing is left of what was learned."""
+    model = _trained(make)
+    model.reset()
+    assert dumps(model) == dumps(make(_graph(), FEATURES)), "reset left something behind"
+
+
+def saved_and_loaded_is_identical(make: Make) -> None:
+    """The copy forecasts, and goes on learning, with the same bits."""
+    X, y, tasks, rounds = _stream(seed=1)
+    model = _trained(make)
+    copy = loads(dumps(model))
+    assert dumps(copy) == dumps(model)
+    again = [m.progressive(X, y, tasks, rounds=rounds + 100).tobytes() for m in (model, copy)]
+    assert again[0] == again[1], "the copy's forecasts differ"
+    assert dumps(copy) == dumps(model), "the copy learned something else"
+
+
+def bad_input_leaves_the_model_as_it_was(make: Make) -> None:
+    """Whatever is wrong is told by an InputError, before anything is changed."""
+    model = _trained(make)
+    before = dumps(model)
+    X, y, tasks, rounds = _stream()
+    bad_X, bad_y = X.copy(), y.copy()
+    bad_X[-1, 1], bad_y[-1] = np.nan, np.inf
+    x = X[0]
+    one: list[dict[str, Any]] = [
+        {"x": [np.nan, 0, 0]},
+        {"x": [0, np.inf, 0]},
+        {"x": x[:2]},
+        {"x": np.ones(FEATURES + 1)},
+        {"x": X[:1]},
+        {"x": 1.0},
+        {"x": ["1", "2", "3"]},
+        {"x": [None, 0, 0]},
+        {"x": x * 1j},
+        {"task": "z"},
+        {"task": 0},
+        {"task": None},
+        {"task": ["a"]},
+    ]
+    learn: list[dict[str, Any]] = [
+        *one,
+        {"y": np.nan},
+        {"y": -np.inf},
+        {"y": "1"},
+        {"y": None},
+        {"y": [1.0]},
+        {"weight": -1.0},
+        {"weight": np.nan},
+        {"weight": "1"},
+        {"round": 1.5},
+        {"round": np.datetime64("NaT")},
+    ]
+    many: list[dict[str, Any]] = [
+        {"X": bad_X},
+        {"y": bad_y},
+        {"X": X[:, :2]},
+        {"X": X[:-1]},
+        {"X": x},
+        {"X": X.astype(str)},
+        {"y": y[:-1]},
+        {"y": y[:, None]},
+        {"tasks": tasks[:-1]},
+        {"tasks": [*tasks[:-1], "z"]},
+        {"tasks": [*tasks[:-1], {}]},
+        {"rounds": rounds[::-1]},
+        {"rounds": rounds[:-1]},
+        {"rounds": rounds + 0.5},
+        {"weights": -np.ones(len(y))},
+        {"weights": np.ones(3)},
+        {"weights": np.full(len(y), np.nan)},
+    ]
+    if not model.has_std:
+        one.append({"with_std": True})
+    calls: list[tuple[Callable[..., Any], dict[str, Any], list[dict[str, Any]]]] = [
+        (model.predict_one, {"x": x, "task": "a"}, one),
+        (model.learn_one, {"x": x, "y": 1.0, "task": "a"}, learn),
+        (model.learn_many, {"X": X, "y": y, "tasks": tasks}, many),
+        (model.progressive, {"X": X, "y": y, "tasks": tasks}, many),
+        (model.predict_many, {"X": X, "tasks": tasks}, [bad for bad in many if set(bad) <= {"X", "tasks"}]),
+        (model.add_task, {"task": "new"}, [{"task": "a"}, {"task": 1.5}, {"similar_to": {"z": 0.5}}]),
+        (model.add_task, {"task": "new"}, [{"similar_to": {"a": np.nan}}, {"similar_to": {"a": "much"}}]),
+        (model.remove_task, {"task": "a"}, [{"task": "z"}]),
+    ]
+    for call, good, faults in calls:
+        for fault in faults:
+            try:
+                call(**(good | fault))
+            except InputError:
+                pass
+            else:
+                raise AssertionError(f"{call.__name__} took {fault!r}")
+            assert dumps(model) == before, f"{call.__name__} with {fault!r} changed the model"
+
+
+def tasks_join_and_leave(make: Make) -> None:
+    """A task that joins can be forecast, learned, saved and removed; then nobody knows it."""
+    X, y, tasks, rounds = _stream(seed=2)
+    model = _trained(make)
+    model.add_task("new", similar_to={"a": 0.8})
+    assert list(model.tasks) == [*TASKS, "new"]
+    assert np.isfinite(model.predict_one(X[0], task="new"))
+    joined = [*tasks[:-1], "new"]
+    model.progressive(X, y, joined, rounds=rounds)
+    copy = loads(dumps(model))
+    assert (copy.predict_many(X, joined) == model.predict_many(X, joined)).all()
+    model.remove_task("b")
+    assert list(model.tasks) == ["a", "c", "d", "new"]
+    rest = [i for i, task in enumerate(joined) if task != "b"]
+    model.progressive(X[rest], y[rest], [joined[i] for i in rest], rounds=rounds[rest])
+    model.remove_task("new")
+    try:
+        model.predict_one(X[0], task="new")
+    except InputError:
+        pass
+    else:
+        raise AssertionError("a task that left is still known")
+    for task in ("a", "c"):
+        model.remove_task(task)
+    try:
+        model.remove_task("d")
+    except InputError:
+        pass
+    else:
+        raise AssertionError("the last task could be removed")
+
+
+def memory_is_bounded(make: Make) -> None:
+    """A stream that brings no new inputs takes no more memory, however long it is."""
+    X, y, tasks, rounds = _stream()
+    model = make(_graph(), FEATURES)
+
+    def passes(n: int) -> None:
+        for _ in range(n):
+            model.progressive(X, y, tasks, rounds=rounds)
+
+    passes(3)
+    size = len(dumps(model))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        passes(20)
+        gc.collect()
+        start = tracemalloc.get_traced_memory()[0]
+        passes(200)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - start
+    finally:
+        tracemalloc.stop()
+    # Interpreter and compiler keep small caches that level off; half of the inputs kept would be seen here.
+    assert grown < 200 * X.nbytes / 2, f"200 passes over the same {len(y)} samples took {grown} bytes more"
+    assert len(dumps(model)) < size + 100, "the saved model grows with the stream"
+
+
+CHECKS: tuple[Callable[[Make], None], ...] = (
+    predicts_before_it_has_learned,
+    learns_something,
+    predicting_changes_nothing,
+    inputs_are_neither_changed_nor_kept,
+    any_form_of_input_will_do,
+    many_is_a_loop_of_one,
+    progressive_is_a_loop,
+    permuting_tasks_permutes_answers,
+    one_task_is_enough,
+    reset_is_a_fresh_start,
+    saved_and_loaded_is_identical,
+    bad_input_leaves_the_model_as_it_was,
+    tasks_join_and_leave,
+    memory_is_bounded,
+)
+
+
+def _graph() -> TaskGraph:
+    return TaskGraph(SIMILARITY, TASKS)
+
+
+def _stream(seed: int = 0) -> Stream:
+    """Fifteen rounds in which now and then a task is absent; the last feature is a bias."""
+    rng = np.random.default_rng(seed)
+    present = rng.uniform(size=(15, 4)) < 0.85
+    rounds, columns = np.nonzero(present)
+    X = rng.normal(size=(len(rounds), FEATURES)) / 2
+    X[:, -1] = 1.0
+    weights = rng.normal(size=FEATURES) + rng.normal(size=(4, FEATURES)) / 3
+    y = (X * weights[columns]).sum(axis=1) + rng.normal(size=len(rounds)) / 10
+    return X, y, [TASKS[j] for j in columns], rounds
+
+
+def _trained(make: Make) -> Learner:
+    model = make(_graph(), FEATURES)
+    X, y, tasks, rounds = _stream()
+    model.learn_many(X, y, tasks, rounds=rounds)
+    return model
+
+
+def _same(first: Any, second: Any, message: str, tolerance: float = 1e-9) -> None:
+    a, b = np.asarray(first), np.asarray(second)
+    gap = np.abs(a - b).max() / max(np.abs(b).max(), 1e-300)
+    assert gap < tolerance, f"{message}: by {gap:.1e} of the largest"

@@ -1,0 +1,1 @@
+"""The slow, obvious twins: closed forms and textbook recursions in plain NumPy."""

@@ -1,0 +1,218 @@
+"""MTOSLSSVR and OSLSSVR solve their defining problem after every sample."""
+
+import numpy as np
+import pytest
+
+import braided as bd
+from braided.kernels import linear, polynomial, rbf
+from tests.reference.kernel import Defined, paper_step
+from tests.reference.linear import batch
+from tests.streams import random_graph, random_stream, worst
+
+
+def multi_task(kernel, graph):
+    """k((x,s),(x',t)) = A⁻¹[s,t] κ(x,x'), spelled out."""
+    inverse = np.linalg.inv(graph.relation)
+    return lambda a, b: inverse[a[1], b[1]] * kernel(a[0][None, :], b[0])[0]
+
+
+def fitted(model):
+    """Forecasts at the dictionary's own inputs, Kα."""
+    inputs, tasks = model.dictionary
+    return model.predict_many(inputs, tasks)
+
+
+@pytest.mark.parametrize("kernel", [linear(), rbf(1.5)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("penalty", [1e-6, 1e-3, 1.0, 1e2])
+@pytest.mark.parametrize("novelty", [1e-6, 1e-4, 1e-2, 1e-1])
+def test_fitted_values_are_those_of_the_defining_problem_at_every_step(kernel, penalty, novelty):
+    rng = np.random.default_rng(1)
+    graph = random_graph(rng, 3)
+    X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=20)
+    model = bd.MTOSLSSVR(graph, 2, kernel, penalty, novelty)
+    defined = Defined(multi_task(kernel, graph), penalty, novelty)
+    for x, target, t in zip(X, y, tasks, strict=True):
+        model.learn_one(x, target, task=int(t))
+        defined.learn((x, t), target)
+        assert len(model.dictionary[0]) == len(defined.dictionary)
+        assert worst(fitted(model), defined.fitted()) < 1e-8
+
+
+@pytest.mark.parametrize("kernel", [linear(), rbf(1.5)], ids=["linear", "rbf"])
+def test_equals_the_papers_recursion(kernel):
+    """α, and P = U'P̃U, where the explicit inverse still holds."""
+    rng = np.random.default_rng(2)
+    graph = random_graph(rng, 3)
+    X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=15)
+    penalty, novelty = 0.1, 1e-2
+    model = bd.MTOSLSSVR(graph, 2, kernel, penalty, novelty)
+    k = multi_task(kernel, graph)
+    points = list(zip(X, tasks, strict=True))
+    k11 = k(points[0], points[0])
+    Kinv, P, alpha = np.array([[1 / k11]]), np.array([[k11 / (k11 + penalty)]]), np.array([y[0] / (k11 + penalty)])
+    dictionary = [points[0]]
+    model.learn_one(X[0], y[0], task=int(tasks[0]))
+    for point, target in list(zip(points, y, strict=True))[1:]:
+        model.learn_one(point[0], target, task=int(point[1]))
+        column = np.array([k(point, other) for other in dictionary])
+        Kinv, P, alpha, grew = paper_step(Kinv, P, alpha, column, k(point, point), target, penalty, novelty)
+        dictionary += [point] * grew
+        m = len(dictionary)
+        U, triangle = model.state.factor[0, :m, :m], np.tril(model.state.covariance[0, :m, :m])
+        whole = triangle + np.tril(triangle, -1).T
+        assert worst(model.dual_coef, alpha) < 1e-6
+        assert worst(U.T @ whole @ U, P) < 1e-6
+
+
+def test_linear_without_novelty_equals_mtwrls_and_stops_at_dt():
+    rng = np.random.default_rng(3)
+    graph = random_graph(rng, 5)
+    X, y, tasks, rounds = random_stream(rng, 5, 4, n_rounds=60)
+    for novelty in (0.0, 1e-10):
+        kernel, exact = bd.MTOSLSSVR(graph, 4, "linear", 0.3, novelty), bd.MTWRLS(graph, 4, 0.3)
+        mean, std = kernel.progressive(X, y, tasks, rounds=rounds, with_std=True)
+        expected, expected_std = exact.progressive(X, y, tasks, rounds=rounds, with_std=True)
+        assert worst(mean, expected) < 1e-8
+        assert worst(std[5:], expected_std[5:]) < 1e-8
+        assert worst(kernel.coef, exact.coef) < 1e-8
+        assert kernel.state.sizes[0] == 20
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_one_dictionary_a_task_equals_a_graph_without_edges(kernel):
+    rng = np.random.default_rng(4)
+    X, y, tasks, rounds = random_stream(rng, 4, 3, n_rounds=30)
+    single = bd.OSLSSVR(range(4), 3, kernel, 0.2, 1e-3)
+    joint = bd.MTOSLSSVR(bd.TaskGraph.independent(range(4)), 3, kernel, 0.2, 1e-3)
+    assert worst(single.progressive(X, y, tasks, rounds=rounds), joint.progressive(X, y, tasks, rounds=rounds)) < 1e-9
+
+
+def test_linear_oslssvr_equals_wrls():
+    rng = np.random.default_rng(5)
+    X, y, tasks, _ = random_stream(rng, 4, 3, n_rounds=30)
+    kernel, filters = bd.OSLSSVR(range(4), 3, "linear", 0.2, 0.0), bd.WRLS(range(4), 3, 0.2)
+    assert worst(kernel.progressive(X, y, tasks), filters.progressive(X, y, tasks)) < 1e-9
+    assert worst(kernel.coef, filters.coef) < 1e-9
+
+
+@pytest.mark.parametrize("form", ["laplacian", "penalty"])
+def test_a_joining_task_gives_the_batch_solution_on_the_enlarged_graph(form):
+    rng = np.random.default_rng(6)
+    graph = random_graph(rng, 3, form=form)
+    X, y, tasks, _ = random_stream(rng, 4, 2, n_rounds=12)
+    early = np.flatnonzero(tasks < 3)[:25]
+    late = np.setdiff1d(np.arange(len(y)), early)
+    model = bd.MTOSLSSVR(graph, 2, "linear", 0.2, novelty=0.0)
+    model.learn_many(X[early], y[early], tasks[early])
+    model.add_task(3, similar_to={0: 0.5, 1: 0.9})
+    enlarged = graph.join(3, {0: 0.5, 1: 0.9})
+    assert worst(model.coef, batch(enlarged.relation, 0.2, X[early], y[early], tasks[early])[0]) < 1e-8
+    model.learn_many(X[late], y[late], tasks[late])
+    order = np.concatenate([early, late])
+    w, _, minimum = batch(enlarged.relation, 0.2, X[order], y[order], tasks[order])
+    assert worst(model.coef, w) < 1e-8
+    assert model.state.totals[0, 1] == pytest.approx(minimum, rel=1e-8)
+
+
+def test_a_leaving_task_changes_no_other_forecast_now_or_later():
+    rng = np.random.default_rng(7)
+    graph = random_graph(rng, 4)
+    X, y, tasks, _ = random_stream(rng, 4, 3, n_rounds=20)
+    stays, leaves = (bd.MTOSLSSVR(graph, 3, "rbf", 0.1) for _ in range(2))
+    for model in (stays, leaves):
+        model.learn_many(X[:40], y[:40], tasks[:40])
+    leaves.remove_task(1)
+    others = np.flatnonzero(tasks[40:] != 1) + 40
+    stay = stays.progressive(X[others], y[others], tasks[others])
+    assert worst(leaves.progressive(X[others], y[others], tasks[others]), stay) < 1e-12
+    # and one may join after it, beside what the one that left has taught
+    links = {0: 0.5, 3: 0.2}
+    for model in (stays, leaves):
+        model.add_task("new", links)
+    assert worst(leaves.predict_many(X[:5], ["new"] * 5), stays.predict_many(X[:5], ["new"] * 5)) < 1e-9
+    assert None in leaves.dictionary[1]
+
+
+def test_a_budget_bounds_the_dictionary_and_a_large_one_changes_nothing():
+    rng = np.random.default_rng(8)
+    graph = random_graph(rng, 3)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=50)
+    free, ample, tight = (bd.MTOSLSSVR(graph, 2, "rbf", 0.1, budget=b) for b in (None, 1000, 20))
+    forecasts = [m.progressive(X, y, tasks, rounds=rounds) for m in (free, ample, tight)]
+    assert (forecasts[0] == forecasts[1]).all()
+    assert tight.state.sizes[0] == 20
+    assert free.state.sizes[0] > 20
+    assert np.sqrt(np.mean((forecasts[2] - y)[75:] ** 2)) < np.std(y)
+
+
+def test_novelty_may_be_a_share_of_the_kernel():
+    rng = np.random.default_rng(9)
+    graph = random_graph(rng, 3)
+    X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=30)
+    large, small = (bd.MTOSLSSVR(graph, 2, "linear", 0.1, 0.01, novelty_relative=True) for _ in range(2))
+    large.learn_many(X, y, tasks)
+    small.learn_many(X / 1000, y, tasks)
+    assert large.state.sizes[0] == small.state.sizes[0] > 0
+    absolute = bd.MTOSLSSVR(graph, 2, "linear", 0.1, 0.01)
+    absolute.learn_many(X / 1000, y, tasks)
+    assert absolute.state.sizes[0] == 0
+
+
+def test_a_kernel_of_the_users_own_gives_the_same_answers():
+    rng = np.random.default_rng(10)
+    graph = random_graph(rng, 3)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=25)
+    compiled, own = (
+        bd.MTOSLSSVR(graph, 2, kernel, 0.1) for kernel in (rbf(1.3), lambda X, x: np.exp(-((X - x) ** 2).sum(1) / 3.38))
+    )
+    mean, std = own.progressive(X, y, tasks, rounds=rounds, with_std=True)
+    expected, expected_std = compiled.progressive(X, y, tasks, rounds=rounds, with_std=True)
+    assert worst(mean, expected) < 1e-9
+    assert worst(std[3:], expected_std[3:]) < 1e-9
+    assert worst(own.progressive(X, y, tasks), compiled.progressive(X, y, tasks)) < 1e-9
+    with pytest.raises(bd.FileError, match="can't be saved"):
+        bd.save(own, "nowhere")
+
+
+@pytest.mark.parametrize(
+    "broken", [lambda X, x: np.full(len(X), np.nan), lambda X, x: 1.0, lambda X, x: 1 / 0, lambda X, x: ["a"] * len(X)]
+)
+def test_a_broken_kernel_leaves_the_model_as_it_was(broken):
+    calls = []
+
+    def kernel(X, x):
+        calls.append(len(X))
+        return broken(X, x) if len(calls) > 8 else np.exp(-((X - x) ** 2).sum(1))
+
+    model = bd.MTOSLSSVR(bd.TaskGraph.pooled(["a", "b"]), 1, kernel)
+    model.learn_one([0.1], 1.0, task="a")
+    before = [array.tobytes() for array in model.state]
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        model.learn_many(np.arange(9.0)[:, None], np.ones(9), ["a"] * 9)
+    assert [array.tobytes() for array in model.state] == before
+
+
+@pytest.mark.parametrize(
+    "kernel", [2 * linear() + rbf(0.7), rbf(2.0) * polynomial(3, 0.5), polynomial(2) + linear() * 0.3]
+)
+def test_compositions_run_compiled_and_agree_with_numpy(kernel):
+    rng = np.random.default_rng(11)
+    X, y, tasks, _ = random_stream(rng, 2, 3, n_rounds=15)
+    graph = random_graph(rng, 2, density=1.0)
+    compiled, plain = bd.MTOSLSSVR(graph, 3, kernel, 0.1), bd.MTOSLSSVR(graph, 3, lambda X, x: kernel(X, x), 0.1)
+    assert worst(compiled.progressive(X, y, tasks), plain.progressive(X, y, tasks)) < 1e-8
+
+
+def test_the_rbf_dictionary_stays_sound_for_small_novelty():
+    """Where the recursive inverse breaks (ν = 1e-6 and below), the factor does not."""
+    rng = np.random.default_rng(12)
+    graph = bd.TaskGraph.pooled(range(3), ridge=1.0)
+    X = rng.uniform(-2, 2, (450, 1))
+    tasks = np.arange(450) % 3
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.normal(size=450)
+    errors = []
+    for novelty in (1e-3, 1e-6, 1e-9, 0.0):
+        model = bd.MTOSLSSVR(graph, 1, rbf(1.0), 0.01, novelty)
+        errors.append(np.sqrt(np.mean((model.progressive(X, y, tasks) - y)[150:] ** 2)))
+        assert (np.diagonal(model.state.factor[0])[: model.state.sizes[0]] > 0).all()
+    assert max(errors) < 1.1 * min(errors)

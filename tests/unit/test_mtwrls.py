@@ -1,0 +1,171 @@
+"""MTWRLS holds the exact solution after every sample."""
+
+import numpy as np
+import pytest
+
+import braided as bd
+from tests.reference.linear import batch, own_clock, recursion, stack
+from tests.streams import random_graph, random_stream, worst
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("form", ["laplacian", "penalty"])
+@pytest.mark.parametrize("penalty", [1e-3, 1.0, 1e2])
+@pytest.mark.parametrize("per", ["sample", "round"])
+@pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
+def test_equals_the_weighted_batch_solution_at_every_sample(forgetting, per, penalty, form, storage):
+    rng = np.random.default_rng(1)
+    T, d = 4, 3
+    graph = random_graph(rng, T, storage=storage, form=form)
+    X, y, tasks, rounds = random_stream(rng, T, d, n_rounds=15)
+    sample_weights = rng.uniform(0.2, 3.0, len(y))
+    model = bd.MTWRLS(graph, d, penalty, bd.Exponential(forgetting, per=per))
+    ticks = np.arange(len(y)) if per == "sample" else rounds
+    for i in range(len(y)):
+        model.learn_one(X[i], y[i], task=int(tasks[i]), weight=sample_weights[i], round=int(rounds[i]))
+        seen = slice(0, i + 1)
+        weights = sample_weights[seen] * forgetting ** (ticks[i] - ticks[seen])
+        prior = forgetting ** (ticks[i] + 1)
+        w, P, minimum = batch(graph.relation, penalty, X[seen], y[seen], tasks[seen], weights, prior)
+        assert worst(model.coef, w) < 1e-10
+        assert worst(model.covariance, P) < 1e-10
+        assert model.noise == pytest.approx(minimum / weights.sum(), rel=1e-9)
+
+
+def test_equals_the_printed_recursion():
+    rng = np.random.default_rng(2)
+    graph = random_graph(rng, 3)
+    X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=20)
+    model = bd.MTWRLS(graph, 2, penalty=0.3, forgetting=0.95)
+    P, w = np.kron(np.linalg.inv(0.3 * graph.relation), np.eye(2)), np.zeros(6)
+    for x, target, t in zip(X, y, tasks, strict=True):
+        model.learn_one(x, target, task=int(t))
+        P, w = recursion(P, w, stack(x, t, 3), target, 0.95)
+        assert worst(model.coef.ravel(), w) < 1e-10
+        assert worst(model.covariance, P) < 1e-10
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.97, 0.8])
+def test_a_clock_a_task_equals_its_information_form(forgetting):
+    rng = np.random.default_rng(3)
+    T, d = 4, 3
+    graph = random_graph(rng, T)
+    X, y, tasks, _ = random_stream(rng, T, d, n_rounds=20)
+    model = bd.MTWRLS(graph, d, 0.5, bd.Exponential(forgetting, per="task"))
+    information, w = 0.5 * np.kron(graph.relation, np.eye(d)), np.zeros(T * d)
+    for x, target, t in zip(X, y, tasks, strict=True):
+        model.learn_one(x, target, task=int(t))
+        block = slice(t * d, (t + 1) * d)
+        information, w = own_clock(information, w, stack(x, t, T), target, forgetting, block)
+        assert worst(model.coef.ravel(), w) < 1e-10
+        assert worst(model.covariance, np.linalg.inv(information)) < 1e-10
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.98, 0.9])
+def test_without_edges_a_clock_a_task_gives_independent_filters(forgetting):
+    rng = np.random.default_rng(4)
+    X, y, tasks, rounds = random_stream(rng, 5, 3, n_rounds=40)
+    graph = bd.TaskGraph.independent(range(5), ridge=1.0)
+    joint = bd.MTWRLS(graph, 3, 0.7, bd.Exponential(forgetting, per="task"))
+    single = bd.WRLS(range(5), 3, 0.7, forgetting)
+    assert worst(joint.progressive(X, y, tasks), single.progressive(X, y, tasks)) < 1e-10
+    assert worst(joint.coef, single.coef) < 1e-10
+    assert worst(joint.progressive(X, y, tasks, rounds=rounds), single.progressive(X, y, tasks, rounds=rounds)) < 1e-10
+
+
+@pytest.mark.parametrize("forgetting", [0.995, 1.0])
+def test_a_hundred_thousand_samples_later_it_is_still_the_batch_solution(forgetting):
+    rng = np.random.default_rng(5)
+    T, d, n_rounds = 10, 10, 10_000
+    graph = random_graph(rng, T)
+    X, y, tasks, _ = random_stream(rng, T, d, n_rounds)
+    model = bd.MTWRLS(graph, d, penalty=1.0, forgetting=forgetting)
+    forecasts = model.progressive(X, y, tasks)
+    assert len(forecasts) == 100_000
+    age = np.arange(len(y))[::-1]
+    w, P, _ = batch(graph.relation, 1.0, X, y, tasks, forgetting**age, forgetting ** len(y))
+    assert worst(model.coef, w) < 1e-6
+    assert worst(model.covariance, P) < 1e-6
+    assert (model.covariance == model.covariance.T).all()
+    assert np.linalg.eigvalsh(model.covariance)[0] > 0
+
+
+def test_a_weight_of_two_is_the_sample_twice_and_of_zero_is_nothing():
+    rng = np.random.default_rng(6)
+    graph = random_graph(rng, 3)
+    X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=5)
+    twice, heavy = bd.MTWRLS(graph, 2), bd.MTWRLS(graph, 2)
+    twice.learn_many(np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(tasks, 2))
+    heavy.learn_many(X, y, tasks, weights=np.full(len(y), 2.0))
+    assert worst(heavy.coef, twice.coef) < 1e-10
+    assert heavy.noise == pytest.approx(twice.noise)
+    before = heavy.coef
+    heavy.learn_one(X[0], 1e6, task=0, weight=0.0)
+    assert (heavy.coef == before).all()
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("form", ["laplacian", "penalty"])
+@pytest.mark.parametrize("links", [{}, {0: 0.8}, {0: 0.8, 2: 0.1, 3: 2.0}])
+def test_a_joining_task_gives_the_batch_solution_on_the_enlarged_graph(links, form, storage):
+    rng = np.random.default_rng(7)
+    graph = random_graph(rng, 4, ridge=0.01, storage=storage, form=form)
+    X, y, tasks, _ = random_stream(rng, 5, 3, n_rounds=12)
+    early = np.flatnonzero(tasks < 4)[:30]
+    late = np.setdiff1d(np.arange(len(y)), early)
+    model = bd.MTWRLS(graph, 3, penalty=0.2)
+    model.learn_many(X[early], y[early], tasks[early])
+    model.add_task(4, similar_to=links)
+    enlarged = graph.join(4, links)
+    w, P, minimum = batch(enlarged.relation, 0.2, X[early], y[early], tasks[early])
+    assert worst(model.coef, w) < 1e-10
+    assert worst(model.covariance, P) < 1e-10
+    assert model.noise == pytest.approx(minimum / len(early), rel=1e-9)
+    model.learn_many(X[late], y[late], tasks[late])
+    order = np.concatenate([early, late])
+    w, P, _ = batch(enlarged.relation, 0.2, X[order], y[order], tasks[order])
+    assert worst(model.coef, w) < 1e-10
+    assert worst(model.covariance, P) < 1e-10
+
+
+def test_a_leaving_task_changes_no_other_forecast_now_or_later():
+    rng = np.random.default_rng(8)
+    graph = random_graph(rng, 4)
+    X, y, tasks, _ = random_stream(rng, 4, 3, n_rounds=20)
+    stays, leaves = bd.MTWRLS(graph, 3), bd.MTWRLS(graph, 3)
+    for model in (stays, leaves):
+        model.learn_many(X[:40], y[:40], tasks[:40])
+    leaves.remove_task(1)
+    others = np.flatnonzero(tasks[40:] != 1) + 40
+    mean, std = leaves.progressive(X[others], y[others], tasks[others], with_std=True)
+    expected, expected_std = stays.progressive(X[others], y[others], tasks[others], with_std=True)
+    assert worst(mean, expected) < 1e-12
+    assert worst(std, expected_std) < 1e-12
+    assert leaves.tasks == (0, 2, 3)
+
+
+def test_the_deviation_covers_what_it_says():
+    """On data drawn from the model, the standardised errors have mean square 1."""
+    rng = np.random.default_rng(9)
+    X, y, tasks, rounds = random_stream(rng, 5, 4, n_rounds=2000, noise=0.5)
+    model = bd.MTWRLS(random_graph(rng, 5), 4, penalty=0.1)
+    mean, std = model.progressive(X, y, tasks, rounds=rounds, with_std=True)
+    late = slice(1000, None)
+    assert np.mean(((y - mean) / std)[late] ** 2) == pytest.approx(1.0, abs=0.03)
+    assert np.sqrt(model.noise) == pytest.approx(0.5, rel=0.02)
+
+
+def test_the_deviation_is_infinite_before_the_first_sample():
+    model = bd.MTWRLS(bd.TaskGraph.pooled("ab"), 1)
+    assert model.predict_one([1.0], task="ab", with_std=True) == (0.0, np.inf)
+
+
+def test_strong_forgetting_stops_with_an_error_and_not_with_nan():
+    """σ = 0.01 on a graph of ten tasks breaks the arithmetic within rounds; it must not pass in silence."""
+    rng = np.random.default_rng(10)
+    X, y, tasks, _ = random_stream(rng, 10, 10, n_rounds=100)
+    model = bd.MTWRLS(random_graph(rng, 10), 10, penalty=1.0, forgetting=0.01)
+    with pytest.raises(bd.NumericalError, match=r"broke down at sample \d+ \(task \d\).*forget more slowly"):
+        model.progressive(X, y, tasks)
+    assert 0 < model.samples < len(y)
+    assert np.isfinite(model.coef).all()
