@@ -13,7 +13,7 @@ array([[0.9, 1. ],
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from braided.errors import InputError
 from braided.validate import Floats, choice, fraction
 
 
+@runtime_checkable
 class Forgetting(Protocol):
     """What a recursive learner asks of a policy."""
 
@@ -68,7 +69,9 @@ class Exponential:
 
 def as_forgetting(value: float | Forgetting) -> Forgetting:
     """Return the policy; a number means the paper's, a factor a sample."""
-    return Exponential(value) if isinstance(value, int | float) else value
+    if isinstance(value, Forgetting):
+        return value
+    return Exponential(fraction(value, "forgetting"))
 
 
 def own_clock(value: float | Exponential, learner: str) -> float:

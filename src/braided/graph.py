@@ -151,7 +151,10 @@ class TaskGraph:
         if np.isinf(values).any():
             step, task = map(int, np.argwhere(np.isinf(values))[0])
             raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
+        rounding = 8 * np.finfo(float).eps * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
         values = np.diff(values, axis=0) if difference else values
+        spans = np.fmax.reduce(values, initial=-np.inf) - np.fmin.reduce(values, initial=np.inf)  # NaN left out
+        values[:, spans <= rounding] = 0.0  # constant, if not for rounding
         similarity = _correlations(values, ranks=measure == "spearman")
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
         silent = [key for key, row in zip(graph.tasks, similarity, strict=True) if not row.any()]
@@ -365,7 +368,7 @@ def _insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
     if form == "penalty" or S.min() >= 0.0:
         return
     if sparse.issparse(A) and A.shape[0] > 2:
-        start = np.ones(A.shape[0])
+        start = np.random.default_rng(0).normal(size=A.shape[0])  # ones would be an eigenvector, and see no other
         smallest = float(sparse.linalg.eigsh(A, k=1, which="SA", v0=start, return_eigenvectors=False)[0])
     else:
         smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])

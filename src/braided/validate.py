@@ -26,10 +26,12 @@ def real(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str) -> float:
-    """Return `value` as a float above zero."""
+    """Return `value` as a float above zero, and far enough from the ends of the range that products are finite."""
     number = real(value, name)
     if number <= 0:
         raise InputError(f"{name} is {number:g}: it must be above 0")
+    if not 1e-150 <= number <= 1e150:
+        raise InputError(f"{name} is {number:g}: it must lie between 1e-150 and 1e150")
     return number
 
 
@@ -80,8 +82,8 @@ def floats(values: Any, name: str, ndim: int) -> Floats:
     finite = np.isfinite(array)
     if not finite.all():
         place = tuple(map(int, np.argwhere(~finite)[0]))
-        where = "[" + ", ".join(map(str, place)) + "]"
-        raise InputError(f"{name}{where} is {array[place]}: drop the sample, or fill the value, beforehand")
+        where = f"{name}[{', '.join(map(str, place))}]" if place else name
+        raise InputError(f"{where} is {array[place]}: drop the sample, or fill the value, beforehand")
     return array
 
 

@@ -53,4 +53,5 @@ class Scale(FeatureMap):
 
     def transform(self, X: Floats) -> Floats:
         """Return the standardised columns."""
-        return (np.asarray(X, dtype=np.float64) - self.mean) / self.deviation
+        with np.errstate(over="ignore"):  # whoever takes the features sees to it that they are finite
+            return (np.asarray(X, dtype=np.float64) - self.mean) / self.deviation

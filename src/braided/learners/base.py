@@ -381,7 +381,7 @@ def _labels(rounds: Any, n: int) -> Ints:
     if rounds is None:
         return np.full(n, NO_ROUND)
     labels = np.asarray(rounds)
-    if labels.dtype.kind not in "iuM" or labels.ndim != 1:
+    if (labels.dtype.kind not in "iuM" and labels.size) or labels.ndim != 1:
         found = f"dtype {labels.dtype} and shape {labels.shape}"
         raise InputError(f"rounds has {found}: give one integer or datetime64 a sample")
     if labels.dtype.kind == "M":

@@ -34,7 +34,6 @@ from typing import final
 import numpy as np
 
 from braided._compiled.rls import COUNT, RESIDUAL, SCALE, Filters, predict, progressive_inplace
-from braided.errors import InputError
 from braided.forgetting import Forgetting, as_forgetting
 from braided.graph import TaskGraph
 from braided.learners.base import Batch, Learner
@@ -89,10 +88,7 @@ class MTWRLS(Learner):
         return float(totals[RESIDUAL] / totals[COUNT]) if totals[COUNT] > 0 else np.inf
 
     def _start(self) -> Filters:
-        with np.errstate(over="ignore"):
-            prior: Floats = self.graph.inverse / self.penalty
-        if not np.isfinite(prior).all():
-            raise InputError(f"penalty {self.penalty:g} × ridge {self.graph.ridge:g} is too small: raise one of them")
+        prior = self.graph.inverse / self.penalty
         return _filter(
             np.zeros((self.graph.n_tasks, self.n_features)),
             np.kron(prior, np.eye(self.n_features)).astype(np.float64, copy=False),

@@ -1,0 +1,157 @@
+"""Each compiled function of rls.py and linear.py against its twin in plain NumPy."""
+
+import numpy as np
+import pytest
+
+from braided._compiled import linear, rls
+from tests.reference.linear import own_clock, recursion, stack
+
+# Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
+pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid)")
+
+
+def symmetric(rng, n):
+    M = rng.normal(size=(n, n))
+    return M @ M.T + n * np.eye(n)
+
+
+def filters(rng, F, n):
+    P = np.array([symmetric(rng, n) for _ in range(F)])
+    state = rls.Filters(rng.normal(size=(F, n)), np.tril(P), np.tile([1.0, 0.0, 0.0], (F, 1)))
+    return state, P
+
+
+def whole(P):
+    return np.tril(P) + np.tril(P, -1).T
+
+
+def test_dot_and_forecast():
+    rng = np.random.default_rng(0)
+    W, X, tasks = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), np.array([0, 2, 1, 2, 0])
+    assert linear.dot(W[0], X[0]) == pytest.approx(W[0] @ X[0])
+    assert linear.dot(np.empty(0), np.empty(0)) == 0.0
+    mean = np.empty(5)
+    linear.forecast_inplace(mean, W, X, tasks)
+    np.testing.assert_allclose(mean, (W[tasks] * X).sum(axis=1))
+
+
+@pytest.mark.parametrize(("n", "start", "d"), [(6, 0, 6), (6, 0, 2), (6, 2, 2), (6, 4, 2), (5, 2, 1), (1, 0, 1)])
+def test_gain_and_quadratic_read_one_triangle_only(n, start, d):
+    rng = np.random.default_rng(1)
+    P, x, g = symmetric(rng, n), rng.normal(size=d), np.empty(n)
+    z = np.zeros(n)
+    z[start : start + d] = x
+    half = np.tril(P) + np.triu(np.full((n, n), np.nan), 1)
+    rls.gain_inplace(g, half, n, start, x)
+    np.testing.assert_allclose(g, P @ z, rtol=1e-12)
+    assert rls.quadratic(half, start, x) == pytest.approx(z @ P @ z, rel=1e-12)
+
+
+def test_deviation():
+    assert rls.deviation(np.array([1.0, 0.0, 0.0]), 2.0) == np.inf
+    assert rls.deviation(np.array([1.0, 8.0, 2.0]), 3.0) == pytest.approx(4.0)
+    assert rls.deviation(np.array([1.0, -1e-20, 2.0]), 3.0) == 0.0
+
+
+def test_fading_everything_is_a_division_and_folds_in_time():
+    rng = np.random.default_rng(2)
+    P, totals = symmetric(rng, 4), np.array([1.0, 3.0, 5.0])
+    half = np.tril(P)
+    for _ in range(25):
+        rls.fade_inplace(half, totals, 4, 0, 2, 0.01, 1.0)
+        assert 1.0 <= totals[rls.SCALE] <= rls.FOLD
+    np.testing.assert_allclose(half * totals[rls.SCALE], np.tril(P) / 0.01**25, rtol=1e-12)
+    np.testing.assert_allclose(totals[1:], np.array([3.0, 5.0]) * 0.01**25, rtol=1e-12)
+
+
+@pytest.mark.parametrize("start", [0, 2, 4])
+def test_fading_a_task_scales_its_rows_and_columns(start):
+    rng = np.random.default_rng(3)
+    P, totals = symmetric(rng, 6), np.array([1.0, 3.0, 5.0])
+    half = np.tril(P)
+    rls.fade_inplace(half, totals, 6, start, 2, 1.0, 0.25)
+    D = np.ones(6)
+    D[start : start + 2] = 2.0
+    np.testing.assert_allclose(half, np.tril(D[:, None] * P * D), rtol=1e-12)
+    np.testing.assert_allclose(totals, [1.0, 3.0 * 0.25 ** (1 / 3), 5.0 * 0.25 ** (1 / 3)])
+
+
+@pytest.mark.parametrize("start", [0, 2, 4])
+def test_learning_is_the_printed_recursion(start):
+    rng = np.random.default_rng(4)
+    P, w, x = symmetric(rng, 6), rng.normal(size=6), rng.normal(size=2)
+    z = stack(x, start // 2, 3)
+    half, weights, totals = np.tril(P), w.copy(), np.array([1.0, 0.0, 0.0])
+    assert rls.learn_inplace(weights, half, totals, np.empty(6), 6, start, x, 1.5, 1.0)
+    expected_P, expected_w = recursion(P, w, z, 1.5)
+    np.testing.assert_allclose(weights, expected_w, rtol=1e-12)
+    np.testing.assert_allclose(whole(half), expected_P, rtol=1e-10)
+    np.testing.assert_allclose(totals, [1.0, (1.5 - z @ w) ** 2 / (1 + z @ P @ z), 1.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("x", "y"), [(1e200, 1.0), (1.0, 1e200), (np.nan, 1.0), (1.0, np.inf)])
+def test_learning_refuses_what_overflows_and_changes_nothing(x, y):
+    half, w, totals = np.eye(2), np.ones(2), np.array([1.0, 0.5, 2.0])
+    assert not rls.learn_inplace(w, half, totals, np.empty(2), 2, 0, np.array([x, 1.0]), y, 1.0)
+    assert (half == np.eye(2)).all()
+    assert (w == 1).all()
+    assert totals.tolist() == [1.0, 0.5, 2.0]
+
+
+def test_learning_refuses_an_indefinite_covariance():
+    half, w, totals = -np.eye(2), np.ones(2), np.array([1.0, 0.5, 2.0])
+    assert not rls.learn_inplace(w, half, totals, np.empty(2), 2, 0, np.array([2.0, 1.0]), 1.0, 1.0)
+
+
+@pytest.mark.parametrize("F", [1, 3])
+@pytest.mark.parametrize("ends", [[1, 2, 3, 4, 5, 6], [3, 6], [6]])
+@pytest.mark.parametrize("fade", [(1.0, 1.0), (0.9, 1.0), (1.0, 0.8)])
+def test_progressive_is_the_loop_it_stands_for(F, ends, fade):
+    rng = np.random.default_rng(5)
+    T, d = 3, 2
+    n = T * d // F
+    state, P = filters(rng, F, n)
+    w = state.weights.copy()
+    X, y, tasks = rng.normal(size=(6, d)), rng.normal(size=6), np.array([0, 1, 2, 2, 0, 1])
+    mean, std = np.empty(6), np.empty(6)
+    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.tile(fade, (6, 1)), np.array(ends), mean, std)
+    assert learned == 6
+    information, expected = [np.linalg.inv(p) for p in P], np.empty(6)
+    first = 0
+    for end in ends:
+        for i in range(first, end):
+            f, t = (0, tasks[i]) if F == 1 else (tasks[i], 0)
+            expected[i] = stack(X[i], t, n // d) @ w[f]
+        for i in range(first, end):
+            f, t = (0, tasks[i]) if F == 1 else (tasks[i], 0)
+            block = slice(t * d, (t + 1) * d)
+            information[f], w[f] = own_clock(
+                fade[0] * information[f], w[f], stack(X[i], t, n // d), y[i], fade[1], block
+            )
+        first = end
+    np.testing.assert_allclose(mean, expected, rtol=1e-10)
+    np.testing.assert_allclose(state.weights, w, rtol=1e-9)
+    for f in range(F):
+        scale = state.totals[f, rls.SCALE]
+        np.testing.assert_allclose(whole(state.covariance[f]) * scale, np.linalg.inv(information[f]), rtol=1e-9)
+    again, spread = np.empty(6), np.empty(6)
+    rls.predict(state, X, tasks, again, spread)
+    for i in range(6):
+        f, t = (0, tasks[i]) if F == 1 else (tasks[i], 0)
+        z = stack(X[i], t, n // d)
+        noise = state.totals[f, rls.RESIDUAL] / state.totals[f, rls.COUNT]
+        assert again[i] == pytest.approx(z @ w[f], rel=1e-9)
+        assert spread[i] == pytest.approx(np.sqrt(noise * (1 + z @ np.linalg.solve(information[f], z))), rel=1e-9)
+
+
+def test_progressive_stops_at_what_it_cannot_learn():
+    rng = np.random.default_rng(6)
+    state, _ = filters(rng, 1, 4)
+    X = rng.normal(size=(5, 2))
+    X[3] = 1e300
+    mean = np.empty(5)
+    done = rls.progressive_inplace(
+        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.ones((5, 2)), np.arange(1, 6), mean, np.empty(0)
+    )
+    assert done == 3
+    assert np.isfinite(state.weights).all()

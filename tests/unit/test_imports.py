@@ -1,0 +1,26 @@
+"""What an import costs: nothing heavy until it is used."""
+
+import subprocess
+import sys
+
+import braided as bd
+
+
+def loaded_by(code):
+    probe = f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    return set(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_braided_loads_nothing_heavy():
+    assert not loaded_by("import braided") & {"numba", "llvmlite", "matplotlib", "pandas", "polars", "scipy", "numpy"}
+
+
+def test_a_graph_needs_no_compiler():
+    assert "numba" not in loaded_by("import braided as bd; bd.TaskGraph.pooled(['a', 'b']).inverse")
+
+
+def test_all_public_names_resolve():
+    assert set(bd.__all__) <= set(dir(bd))
+    for name in bd.__all__:
+        assert getattr(bd, name) is not None
+    assert not hasattr(bd, "nothing")
