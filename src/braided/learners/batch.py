@@ -32,6 +32,7 @@ import scipy.linalg
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
+from braided.errors import NumericalError
 from braided.graph import TaskGraph
 from braided.learners.base import Batch, Learner
 from braided.validate import Floats, Ints, positive
@@ -75,19 +76,25 @@ class GraphRidge(Learner):
     def _solved(self) -> tuple[Solve, Floats]:
         """Return a solver of the system, and the weights; both kept until the next sample."""
         if self._solution is None or self._solution[0] is not self.state:
-            A, d = self.graph.relation, self.n_features
-            if self.graph.is_sparse:
-                data = sparse.block_diag(list(self.state.inputs), format="csc")
-                system = (data + sparse.kron(self.penalty * A, sparse.eye_array(d))).tocsc()
-                options = {"SymmetricMode": True}
-                solve: Solve = splu(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve
-            else:
-                dense = np.kron(self.penalty * A, np.eye(d))
-                each = np.arange(len(A))
-                dense.reshape(len(A), d, len(A), d)[each, :, each, :] += self.state.inputs
-                solve = partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(dense, lower=True))
-            self._solution = self.state, solve, solve(self.state.targets.ravel()).reshape(-1, d)
+            try:
+                self._solution = self._solve()
+            except (np.linalg.LinAlgError, RuntimeError) as error:
+                raise NumericalError(f"GraphRidge: {error}: scale the features to about 1, or raise penalty") from error
         return self._solution[1:]
+
+    def _solve(self) -> tuple[Moments, Solve, Floats]:
+        A, d = self.graph.relation, self.n_features
+        if self.graph.is_sparse:
+            data = sparse.block_diag(list(self.state.inputs), format="csc")
+            system = (data + sparse.kron(self.penalty * A, sparse.eye_array(d))).tocsc()
+            options = {"SymmetricMode": True}
+            solve: Solve = splu(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve
+        else:
+            dense = np.kron(self.penalty * A, np.eye(d))
+            each = np.arange(len(A))
+            dense.reshape(len(A), d, len(A), d)[each, :, each, :] += self.state.inputs
+            solve = partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(dense, lower=True))
+        return self.state, solve, solve(self.state.targets.ravel()).reshape(-1, d)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         solve, coef = self._solved()
@@ -105,7 +112,10 @@ class GraphRidge(Learner):
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         first = 0
         for end in batch.ends:
-            self._predict(batch.X[first:end], batch.tasks[first:end], mean[first:end], std[first:end])
+            try:
+                self._predict(batch.X[first:end], batch.tasks[first:end], mean[first:end], std[first:end])
+            except NumericalError:
+                break
             if not self._add(batch, slice(first, end)):
                 break
             first = int(end)
