@@ -36,8 +36,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
-from scipy.stats import rankdata
 
 from braided.errors import InputError
 from braided.validate import Floats, Ints, choice, count, floats, not_negative, positive
@@ -181,6 +179,8 @@ class TaskGraph:
         >>> TaskGraph.nearest({"a": [0, 0], "b": [0, 1], "c": [5, 0]}, k=1).neighbours("a")
         {'b': 1.0, 'c': 1.0}
         """
+        from scipy.spatial import KDTree  # slow to import, and only needed here
+
         if isinstance(positions, Mapping):
             tasks = list(positions) if tasks is None else tasks
             positions = list(positions.values())
@@ -399,6 +399,8 @@ def _correlation(values: Floats, ranks: bool) -> Floats:
     if n_steps < SHORTEST:
         return np.zeros((n_tasks, n_tasks))
     if ranks:
+        from scipy.stats import rankdata  # slow to import, and only needed here
+
         values = rankdata(values, axis=0)
     varies = np.ptp(values, axis=0) > 0.0
     values = values / np.where(varies, np.abs(values).max(axis=0), 1.0)  # no overflow below, whatever the units

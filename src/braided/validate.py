@@ -77,8 +77,9 @@ def floats(values: Any, name: str, ndim: int) -> Floats:
         raise InputError(f"{name} has dtype {array.dtype}: it must hold real numbers; convert it to float64")
     if array.ndim != ndim:
         raise InputError(f"{name} has shape {array.shape}: it must have {ndim} dimension{'s' * (ndim > 1)}")
-    with np.errstate(over="ignore"):  # a longdouble may overflow to infinity, which is caught below
-        array = np.require(array, np.float64, ["C", "W", "A"])
+    if array.dtype != np.float64 or not array.flags.carray:
+        with np.errstate(over="ignore"):  # a longdouble may overflow to infinity, which is caught below
+            array = np.require(array, np.float64, ["C", "W", "A"])
     finite = np.isfinite(array)
     if not finite.all():
         place = tuple(map(int, np.argwhere(~finite)[0]))

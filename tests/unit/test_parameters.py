@@ -64,11 +64,11 @@ def test_what_cannot_be_is_refused_with_its_remedy(make, message):
     ("call", "message"),
     [
         (lambda m: m.learn_one([1.0, np.nan], 1.0, task="a"), r"x\[1\] is nan: drop the sample, or fill the value"),
-        (lambda m: m.learn_one([1.0, 2.0], np.inf, task="a"), "y is inf: drop the sample"),
+        (lambda m: m.learn_one([1.0, 2.0], np.inf, task="a"), "y is inf: it must be finite"),
         (lambda m: m.learn_one([1.0], 1.0, task="a"), "x has 1 values, the model has n_features=2"),
         (lambda m: m.learn_one([1.0, 2.0], 1.0, task="z"), "unknown task 'z': known are 'a', 'b'; add_task"),
         (lambda m: m.learn_one(["1", "2"], 1.0, task="a"), "x has dtype <U1: it must hold real numbers"),
-        (lambda m: m.learn_one([1.0, 2.0], 1.0, task="a", weight=-2), r"weights\[0\] is -2: a weight is 0 or more"),
+        (lambda m: m.learn_one([1.0, 2.0], 1.0, task="a", weight=-2), "weight is -2: it must be 0 or more"),
         (lambda m: m.learn_one([1.0, 2.0], 1.0, task="a", round=0.5), "rounds has dtype float64"),
         (lambda m: m.learn_many(np.ones((3, 3)), [1] * 3, ["a"] * 3), "X has 3 columns, the model has n_features=2"),
         (lambda m: m.learn_many(np.ones((3, 2)), [1] * 2, ["a"] * 3), "y has 2 values for 3 samples"),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey
-from braided.validate import Floats, Ints, count, floats, same_length
+from braided.validate import Floats, Ints, count, floats, not_negative, real, same_length
 
 NO_ROUND = int(np.iinfo(np.int64).min)  # also what NaT is, so no label can equal it
 
@@ -126,9 +126,10 @@ class Learner(ABC):
     def learn_one(self, x: Any, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
         """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
         X, position = self._one(x), np.array([self.graph.index(task)])
-        targets, weights = floats(y, "y", 0).reshape(1), _weights(floats(weight, "weight", 0).reshape(1))
+        targets, weights = np.array([real(y, "y")]), np.array([not_negative(weight, "weight")])
         labels = _labels(None if round is None else [round], 1)
-        batch = self._batch(X, targets, position, weights, labels, grouped=False)
+        opens = np.array([round is None or labels[0] != self.last_round])
+        batch = Batch(X, targets, position, weights, labels, opens, ends=np.array([1]))
         self._count(batch, self._absorb(batch))
 
     def learn_many(self, X: Any, y: Any, tasks: Any, *, weights: Any = None, rounds: Any = None) -> None:
@@ -250,7 +251,7 @@ class Learner(ABC):
         return _finite(mean), std
 
     def _count(self, batch: Batch, learned: int) -> None:
-        self.samples += learned
+        self.samples += int(learned)
         if learned:
             self.last_round = int(batch.labels[learned - 1])
         if learned < len(batch.X):

@@ -1,0 +1,33 @@
+# Each target sets up what it needs in a virtual environment; python3, make and a package registry are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: help test lint bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+test: $(READY)  ## all tests, then the compiled functions' tests once more without the compiler
+	$(BIN)/python -m pytest -q -n auto
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/compiled --cov=braided._compiled --cov-fail-under=100
+
+lint: $(READY)  ## style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## speed beside plain NumPy, the cost of the first use, and the README's picture
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/cold_start.py
+	$(BIN)/python benchmarks/picture.py
+
+clean:  ## remove the environment and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
+	find . -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,47 @@
+"""What the first use costs: imports, the first call with nothing compiled yet, and the first call after that.
+
+Every figure is the time of a fresh process; the cache of compiled code is a folder of its own, empty at first.
+
+    python benchmarks/cold_start.py
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+SETUP = "import braided as bd; graph = bd.TaskGraph.pooled(['a', 'b'])"
+FIRST_CALLS = {
+    "MTWRLS": "bd.MTWRLS(graph, 2).progressive([[1.0, 2.0]], [1.0], ['a'])",
+    "MTOSLSSVR": "bd.MTOSLSSVR(graph, 2, 'rbf').progressive([[1.0, 2.0]], [1.0], ['a'])",
+    "MOGD": "bd.MOGD(graph, 2).progressive([[1.0, 2.0]], [1.0], ['a'])",
+    "MADMM": "bd.MADMM(graph, 2).progressive([[1.0, 2.0]], [1.0], ['a'])",
+}
+
+
+def seconds(code, cache):
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    return time.perf_counter() - start
+
+
+def main():
+    with tempfile.TemporaryDirectory() as cache:
+        seconds("import braided, numba", cache)  # let the disk warm up
+        bare = seconds("pass", cache)
+        print("| what, in a fresh process | seconds |")
+        print("|---|---|")
+        print(f"| python itself | {bare:.2f} |")
+        print(f"| import braided | {seconds('import braided', cache):.2f} |")
+        print(f"| a TaskGraph (SciPy, no Numba) | {seconds(SETUP, cache):.2f} |")
+        print(f"| import numba | {seconds('import numba', cache):.2f} |")
+        for name, call in FIRST_CALLS.items():
+            code = f"{SETUP}; {call}"
+            print(f"| first call of {name}, nothing compiled | {seconds(code, cache):.2f} |")
+            print(f"| first call of {name}, compiled before | {seconds(code, cache):.2f} |")
+
+
+if __name__ == "__main__":
+    main()
