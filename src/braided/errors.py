@@ -10,7 +10,7 @@ class InputError(BraidedError, ValueError):
 
 
 class NumericalError(BraidedError, ArithmeticError):
-    """The arithmetic broke down at a sample; the model is as it was before that sample."""
+    """The arithmetic broke down at a sample; the model holds the samples before it."""
 
 
 class FileError(BraidedError, ValueError):

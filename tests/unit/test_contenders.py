@@ -88,6 +88,17 @@ def test_graph_ridge_on_a_large_sparse_graph_never_becomes_dense():
     assert np.abs(gradient).max() < 1e-10
 
 
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_task_that_joins_graph_ridge_gives_the_batch_solution_on_the_enlarged_graph(storage):
+    rng = np.random.default_rng(8)
+    graph = random_graph(rng, 3, storage=storage)
+    X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=10)
+    model = bd.GraphRidge(graph, 2)
+    model.learn_many(X, y, tasks)
+    model.add_task("new", {1: 0.7})
+    assert worst(model.coef, batch(graph.join("new", {1: 0.7}).relation, 1.0, X, y, tasks)[0]) < 1e-10
+
+
 def test_a_task_that_leaves_graph_ridge_takes_its_samples_along():
     rng = np.random.default_rng(6)
     graph = random_graph(rng, 4)

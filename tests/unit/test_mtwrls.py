@@ -128,6 +128,23 @@ def test_a_joining_task_gives_the_batch_solution_on_the_enlarged_graph(links, fo
     assert worst(model.covariance, P) < 1e-10
 
 
+@pytest.mark.parametrize("per", ["sample", "round", "task"])
+def test_under_forgetting_a_joining_task_adds_its_edges_at_full_strength(per):
+    rng = np.random.default_rng(11)
+    graph = random_graph(rng, 3, density=1.0)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=20)
+    model = bd.MTWRLS(graph, 2, 0.4, bd.Exponential(0.9, per=per))
+    model.learn_many(X, y, tasks, rounds=rounds)
+    information, w = np.linalg.inv(model.covariance), model.coef.ravel()
+    model.add_task("new", {0: 0.7, 2: 0.3})
+    larger = np.zeros((4, 4))
+    larger[:3, :3] = graph.relation
+    gained = 0.4 * np.kron(graph.join("new", {0: 0.7, 2: 0.3}).relation - larger, np.eye(2))
+    gained[:6, :6] += information
+    assert worst(model.covariance, np.linalg.inv(gained)) < 1e-9
+    assert worst(model.coef.ravel(), np.linalg.solve(gained, np.append(information @ w, [0, 0]))) < 1e-9
+
+
 def test_a_leaving_task_changes_no_other_forecast_now_or_later():
     rng = np.random.default_rng(8)
     graph = random_graph(rng, 4)

@@ -1,6 +1,9 @@
 """What the constructors refuse, and what the small parts do: kernels, forgetting, features, composition."""
 
+import datetime
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import braided as bd
@@ -117,6 +120,11 @@ def test_time_stamps_of_any_unit_name_the_same_round():
     scale = model.state.totals[0, 0]
     model.learn_many(X[1:], y[1:], tasks[1:], rounds=np.array(["2024-01-01T00:00"], "datetime64[ns]"))
     assert model.state.totals[0, 0] == scale == 2.0
+    for stamp in (datetime.datetime(2024, 1, 1), datetime.date(2024, 1, 1), pd.Timestamp("2024-01-01")):
+        model.learn_one(X[0], 1.0, task="a", round=stamp)
+        assert model.state.totals[0, 0] == scale
+    model.learn_one(X[0], 1.0, task="a", round=datetime.datetime(2024, 1, 2))
+    assert model.state.totals[0, 0] == 4.0
 
 
 def test_without_labels_every_sample_is_a_round():

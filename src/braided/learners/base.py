@@ -7,6 +7,7 @@ each in the interleaved protocol, a whole round in the synchronous one.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self, final, overload
@@ -382,6 +383,9 @@ def _labels(rounds: Any, n: int) -> Ints:
     if rounds is None:
         return np.full(n, NO_ROUND)
     labels = np.asarray(rounds)
+    if labels.dtype.kind == "O":  # Python's and pandas' time stamps; anything else is told below
+        with contextlib.suppress(ValueError, TypeError):
+            labels = labels.astype("datetime64[us]")
     if (labels.dtype.kind not in "iuM" and labels.size) or labels.ndim != 1:
         found = f"dtype {labels.dtype} and shape {labels.shape}"
         raise InputError(f"rounds has {found}: give one integer or datetime64 a sample")
