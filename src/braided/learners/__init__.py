@@ -1,7 +1,8 @@
 """The learners, one a file."""
 
-from braided.learners.base import Composed, Learner
+from braided.learners.base import Learner
 from braided.learners.batch import GraphRidge
+from braided.learners.composed import Composed
 from braided.learners.madmm import MADMM
 from braided.learners.mogd import MOGD
 from braided.learners.mtoslssvr import MTOSLSSVR

@@ -7,32 +7,17 @@ each in the interleaved protocol, a whole round in the synchronous one.
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self, final, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey
+from braided.learners.samples import NO_ROUND, Batch, as_labels, as_weights, grouping
 from braided.validate import Floats, Ints, count, floats, not_negative, real, same_length
-
-NO_ROUND = int(np.iinfo(np.int64).min)  # also what NaT is, so no label can equal it
-
-
-class Batch(NamedTuple):
-    """Checked samples, ready for compiled code."""
-
-    X: Floats  # (n, d)
-    y: Floats  # (n,)
-    tasks: Ints  # (n,) positions in the graph
-    weights: Floats  # (n,)
-    labels: Ints  # (n,) their rounds, or NO_ROUND
-    opens: NDArray[np.bool_]  # (n,) whether a sample is the first of its round
-    ends: Ints  # ends of the groups that are forecast before any of them is learned
 
 
 class Learner(ABC):
@@ -44,6 +29,7 @@ class Learner(ABC):
 
     parameters: ClassVar[tuple[str, ...]] = ()  # arguments of __init__ beyond graph and n_features, and attributes
     has_std: bool = False  # whether forecasts come with a standard deviation
+    shares: bool = True  # whether tasks learn from each other
 
     graph: TaskGraph
     n_features: int
@@ -128,7 +114,7 @@ class Learner(ABC):
         """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
         X, position = self._one(x), np.array([self.graph.index(task)])
         targets, weights = np.array([real(y, "y")]), np.array([not_negative(weight, "weight")])
-        labels = _labels(None if round is None else [round], 1)
+        labels = np.array([NO_ROUND]) if round is None else as_labels([round])
         opens = np.array([round is None or labels[0] != self.last_round])
         batch = Batch(X, targets, position, weights, labels, opens, ends=np.array([1]))
         self._count(batch, self._absorb(batch))
@@ -188,6 +174,8 @@ class Learner(ABC):
     def add_task(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> None:
         """Let a task join, alike to others as told; learners without a graph have no use for `similar_to`."""
         graph = self.graph.join(task, similar_to)
+        if not self.shares:
+            graph = TaskGraph.independent(graph.tasks)
         self._settle(graph, self._joined(graph))
 
     def remove_task(self, task: TaskKey) -> None:
@@ -201,8 +189,10 @@ class Learner(ABC):
         """The weights (T, d) of a linear learner."""
         raise AttributeError(f"{type(self).__name__} has no coef: it is not linear in its features")
 
-    def __ror__(self, features: FeatureMap) -> Composed:
+    def __ror__(self, features: FeatureMap) -> Learner:
         """Compose: `features | learner`; the learner's `n_features` counts the inputs of the features."""
+        from braided.learners.composed import Composed  # a learner itself, so it can't be imported above
+
         return Composed(features, self) if isinstance(features, FeatureMap) else NotImplemented
 
     def __repr__(self) -> str:
@@ -232,19 +222,11 @@ class Learner(ABC):
 
     def _samples(self, X: Any, y: Any, tasks: Any, weights: Any, rounds: Any, grouped: bool) -> Batch:
         X, y, positions = self._many(X), floats(y, "y", ndim=1), self.graph.indices(tasks)
-        weights = np.ones(len(X)) if weights is None else _weights(floats(weights, "weights", ndim=1))
-        labels = _labels(rounds, len(X))
+        weights = np.ones(len(X)) if weights is None else as_weights(weights)
+        labels = np.full(len(X), NO_ROUND) if rounds is None else as_labels(rounds)
         for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
             same_length(column, name, len(X))
-        return self._batch(X, y, positions, weights, labels, grouped)
-
-    def _batch(self, X: Floats, y: Floats, tasks: Ints, weights: Floats, labels: Ints, grouped: bool) -> Batch:
-        n = len(X)
-        opens = labels == NO_ROUND
-        opens[:1] |= labels[:1] != self.last_round
-        opens[1:] |= labels[1:] != labels[:-1]
-        ends = np.append(np.flatnonzero(opens[1:]) + 1, n) if grouped and n else np.arange(1, n + 1)
-        return Batch(X, y, tasks, weights, labels, opens, ends)
+        return Batch(X, y, positions, weights, labels, *grouping(labels, self.last_round, grouped))
 
     def _forecast(self, X: Floats, positions: Ints, with_std: bool) -> tuple[Floats, Floats]:
         mean, std = self._room(len(X), with_std)
@@ -289,116 +271,6 @@ class Learner(ABC):
         model.state = type(model.state)(**dumped["state"])
         model.samples, model.last_round = dumped["samples"], dumped["last_round"]
         return model
-
-
-@final
-class Composed(Learner):
-    """A feature map in front of a learner; made by `features | learner`.
-
-    >>> import braided as bd
-    >>> model = bd.ELM(hidden=20, seed=0) | bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), n_features=3)
-    >>> model.learn_one([0.1, 0.2, 0.3], 1.0, task="a")
-    >>> model.coef.shape
-    (2, 21)
-    """
-
-    def __init__(self, features: FeatureMap, learner: Learner) -> None:
-        """Make a fresh learner of the width that the features have."""
-        if learner.samples:
-            raise InputError(f"{type(learner).__name__} has learned {learner.samples} samples: compose before learning")
-        self.features = features
-        self.learner = learner.with_features(features.width(learner.n_features))
-        self.has_std = learner.has_std
-        super().__init__(learner.graph, learner.n_features)
-
-    @property
-    def state(self) -> Any:
-        """The learner's state; a feature map has none."""
-        return self.learner.state
-
-    @state.setter
-    def state(self, state: Any) -> None:
-        self.learner.state = state
-
-    @property
-    def coef(self) -> Floats:
-        """The learner's weights, one column a feature."""
-        return self.learner.coef
-
-    def _derive(self, graph: TaskGraph) -> None:
-        self.learner.graph = graph
-        self.learner._derive(graph)
-
-    def _start(self) -> Any:
-        return self.learner._start()
-
-    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-        self.learner._predict(self._transform(X), tasks, mean, std)
-
-    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        return self.learner._progressive(batch._replace(X=self._transform(batch.X)), mean, std)
-
-    def _transform(self, X: Floats) -> Floats:
-        return floats(self.features.transform(X), f"features of {type(self.features).__name__}", ndim=2)
-
-    def _absorb(self, batch: Batch) -> int:
-        return self.learner._absorb(batch._replace(X=self._transform(batch.X)))
-
-    def _joined(self, graph: TaskGraph) -> Any:
-        return self.learner._joined(graph)
-
-    def _left(self, graph: TaskGraph, position: int) -> Any:
-        return self.learner._left(graph, position)
-
-    def with_features(self, n_features: int) -> Composed:
-        """Return a fresh composition for another number of inputs."""
-        return Composed(self.features, self.learner.with_features(n_features))
-
-    def dump(self) -> dict[str, Any]:
-        """Return the two parts, and what only their composition knows."""
-        names = ("features", "learner", "n_features", "samples", "last_round")
-        return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def restore(cls, dumped: Mapping[str, Any]) -> Composed:
-        """Return the composition that `dump` came from."""
-        model = cls(dumped["features"], dumped["learner"].with_features(dumped["n_features"]))
-        model.learner, model.samples, model.last_round = (dumped[n] for n in ("learner", "samples", "last_round"))
-        return model
-
-    def __repr__(self) -> str:
-        """Show the composition."""
-        return f"{self.features!r} | {self.learner!r}"
-
-
-def _weights(weights: Floats) -> Floats:
-    if (weights < 0).any():
-        place = int(np.argmax(weights < 0))
-        raise InputError(f"weights[{place}] is {weights[place]:g}: a weight is 0 or more")
-    return weights
-
-
-def _labels(rounds: Any, n: int) -> Ints:
-    """Rounds as integers; without any, each sample is a round of its own."""
-    if rounds is None:
-        return np.full(n, NO_ROUND)
-    labels = np.asarray(rounds)
-    if labels.dtype.kind == "O":  # Python's and pandas' time stamps; anything else is told below
-        with contextlib.suppress(ValueError, TypeError):
-            labels = labels.astype("datetime64[us]")
-    if (labels.dtype.kind not in "iuM" and labels.size) or labels.ndim != 1:
-        found = f"dtype {labels.dtype} and shape {labels.shape}"
-        raise InputError(f"rounds has {found}: give one integer or datetime64 a sample")
-    if labels.dtype.kind == "M":
-        labels = labels.astype("datetime64[us]")
-    labels = labels.astype(np.int64)
-    if (labels == NO_ROUND).any():
-        raise InputError(f"rounds[{int(np.argmax(labels == NO_ROUND))}] is missing (NaT): every sample needs its round")
-    falls = labels[1:] < labels[:-1]
-    if falls.any():
-        place = int(np.argmax(falls)) + 1
-        raise InputError(f"rounds[{place}] is {rounds[place]}, below the one before: sort the samples by round")
-    return labels
 
 
 def _finite(mean: Floats) -> Floats:

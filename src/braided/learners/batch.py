@@ -34,7 +34,8 @@ from scipy.sparse.linalg import splu
 
 from braided.errors import NumericalError
 from braided.graph import TaskGraph
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
+from braided.learners.samples import Batch
 from braided.validate import Floats, Ints, positive
 
 Solve = Callable[[Floats], Floats]

@@ -13,7 +13,8 @@ from braided._compiled.rls import RESIDUAL
 from braided.errors import InputError, NumericalError
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
+from braided.learners.samples import Batch
 from braided.validate import Floats, Ints, count, not_negative, positive
 
 UNBOUNDED = sys.maxsize

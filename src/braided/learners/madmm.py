@@ -34,8 +34,9 @@ from braided._compiled.admm import Consensus, progressive_inplace
 from braided._compiled.linear import forecast_inplace
 from braided.forgetting import Exponential, own_clock
 from braided.graph import TaskGraph
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
 from braided.learners.joining import arrival, expected_weights
+from braided.learners.samples import Batch
 from braided.validate import Floats, Ints, positive
 
 

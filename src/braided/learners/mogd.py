@@ -30,8 +30,9 @@ import scipy.sparse as sparse
 from braided._compiled.gradient import Descent, Relation, progressive_inplace
 from braided._compiled.linear import forecast_inplace
 from braided.graph import TaskGraph
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
 from braided.learners.joining import arrival, expected_weights
+from braided.learners.samples import Batch
 from braided.validate import Floats, Ints, positive
 
 

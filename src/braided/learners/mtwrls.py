@@ -36,8 +36,9 @@ import numpy as np
 from braided._compiled.rls import COUNT, RESIDUAL, SCALE, Filters, predict, progressive_inplace
 from braided.forgetting import Forgetting, as_forgetting
 from braided.graph import TaskGraph
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
 from braided.learners.joining import arrival, enlarge
+from braided.learners.samples import Batch
 from braided.validate import Floats, Ints, positive
 
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from braided._compiled.naive import last_value_inplace
 from braided.graph import TaskGraph, TaskKey
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
+from braided.learners.samples import Batch
 from braided.learners.single import unrelated
 from braided.validate import Floats, Ints
 
@@ -32,6 +33,7 @@ class Last(NamedTuple):
 class Persistence(Learner):
     """Forecast of each task's last value; features are checked, and of no consequence."""
 
+    shares = False
     state: Last
 
     def __init__(self, tasks: Iterable[TaskKey] | TaskGraph, n_features: int) -> None:

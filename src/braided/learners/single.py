@@ -30,8 +30,9 @@ from braided._compiled.rls import SCALE, Filters, predict, progressive_inplace
 from braided.forgetting import Exponential, own_clock
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
-from braided.learners.base import Batch, Learner
+from braided.learners.base import Learner
 from braided.learners.dictionary import KernelLearner, empty, with_room
+from braided.learners.samples import Batch
 from braided.validate import Floats, Ints, positive
 
 
@@ -49,6 +50,7 @@ class WRLS(Learner):
 
     parameters = ("penalty", "forgetting")
     has_std = True
+    shares = False
     state: Filters
 
     def __init__(
@@ -108,6 +110,8 @@ class OSLSSVR(KernelLearner):
     >>> model.predict_one([0.5], task="north"), model.predict_one([0.5], task="south")
     (0.5, 0.0)
     """
+
+    shares = False
 
     def __init__(
         self,

@@ -1,0 +1,93 @@
+"""Composed: a feature map in front of a learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+from braided.errors import InputError
+from braided.features import FeatureMap
+from braided.graph import TaskGraph
+from braided.learners.base import Learner
+from braided.learners.samples import Batch
+from braided.validate import Floats, Ints, floats
+
+
+@final
+class Composed(Learner):
+    """A feature map in front of a learner; made by `features | learner`.
+
+    >>> import braided as bd
+    >>> model = bd.ELM(hidden=20, seed=0) | bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), n_features=3)
+    >>> model.learn_one([0.1, 0.2, 0.3], 1.0, task="a")
+    >>> model.coef.shape
+    (2, 21)
+    """
+
+    def __init__(self, features: FeatureMap, learner: Learner) -> None:
+        """Make a fresh learner of the width that the features have."""
+        if learner.samples:
+            raise InputError(f"{type(learner).__name__} has learned {learner.samples} samples: compose before learning")
+        self.features = features
+        self.learner = learner.with_features(features.width(learner.n_features))
+        self.has_std, self.shares = learner.has_std, learner.shares
+        super().__init__(learner.graph, learner.n_features)
+
+    @property
+    def state(self) -> Any:
+        """The learner's state; a feature map has none."""
+        return self.learner.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.learner.state = state
+
+    @property
+    def coef(self) -> Floats:
+        """The learner's weights, one column a feature."""
+        return self.learner.coef
+
+    def _derive(self, graph: TaskGraph) -> None:
+        self.learner.graph = graph
+        self.learner._derive(graph)
+
+    def _start(self) -> Any:
+        return self.learner._start()
+
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        self.learner._predict(self._transform(X), tasks, mean, std)
+
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        return self.learner._progressive(batch._replace(X=self._transform(batch.X)), mean, std)
+
+    def _transform(self, X: Floats) -> Floats:
+        return floats(self.features.transform(X), f"features of {type(self.features).__name__}", ndim=2)
+
+    def _absorb(self, batch: Batch) -> int:
+        return self.learner._absorb(batch._replace(X=self._transform(batch.X)))
+
+    def _joined(self, graph: TaskGraph) -> Any:
+        return self.learner._joined(graph)
+
+    def _left(self, graph: TaskGraph, position: int) -> Any:
+        return self.learner._left(graph, position)
+
+    def with_features(self, n_features: int) -> Composed:
+        """Return a fresh composition for another number of inputs."""
+        return Composed(self.features, self.learner.with_features(n_features))
+
+    def dump(self) -> dict[str, Any]:
+        """Return the two parts, and what only their composition knows."""
+        names = ("features", "learner", "n_features", "samples", "last_round")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Composed:
+        """Return the composition that `dump` came from."""
+        model = cls(dumped["features"], dumped["learner"].with_features(dumped["n_features"]))
+        model.learner, model.samples, model.last_round = (dumped[n] for n in ("learner", "samples", "last_round"))
+        return model
+
+    def __repr__(self) -> str:
+        """Show the composition."""
+        return f"{self.features!r} | {self.learner!r}"

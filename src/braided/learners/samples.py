@@ -1,0 +1,66 @@
+"""Samples: how they come to a learner, checked and in groups."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import InputError
+from braided.validate import Floats, Ints, floats
+
+NO_ROUND = int(np.iinfo(np.int64).min)  # also what NaT is, so no label can equal it
+
+
+class Batch(NamedTuple):
+    """Checked samples, ready for compiled code."""
+
+    X: Floats  # (n, d)
+    y: Floats  # (n,)
+    tasks: Ints  # (n,) positions in the graph
+    weights: Floats  # (n,)
+    labels: Ints  # (n,) their rounds, or NO_ROUND
+    opens: NDArray[np.bool_]  # (n,) whether a sample is the first of its round
+    ends: Ints  # ends of the groups that are forecast before any of them is learned
+
+
+def as_weights(values: Any) -> Floats:
+    """Check that no weight is negative."""
+    weights = floats(values, "weights", ndim=1)
+    if (weights < 0).any():
+        place = int(np.argmax(weights < 0))
+        raise InputError(f"weights[{place}] is {weights[place]:g}: a weight is 0 or more")
+    return weights
+
+
+def as_labels(rounds: Any) -> Ints:
+    """Turn labels or time stamps of rounds into integers, and check that they are in order."""
+    labels = np.asarray(rounds)
+    if labels.dtype.kind == "O":  # Python's and pandas' time stamps; anything else is told below
+        with contextlib.suppress(ValueError, TypeError):
+            labels = labels.astype("datetime64[us]")
+    if (labels.dtype.kind not in "iuM" and labels.size) or labels.ndim != 1:
+        found = f"dtype {labels.dtype} and shape {labels.shape}"
+        raise InputError(f"rounds has {found}: give one integer or datetime64 a sample")
+    if labels.dtype.kind == "M":
+        labels = labels.astype("datetime64[us]")
+    labels = labels.astype(np.int64)
+    if (labels == NO_ROUND).any():
+        raise InputError(f"rounds[{int(np.argmax(labels == NO_ROUND))}] is missing (NaT): every sample needs its round")
+    falls = labels[1:] < labels[:-1]
+    if falls.any():
+        place = int(np.argmax(falls)) + 1
+        raise InputError(f"rounds[{place}] is {np.asarray(rounds)[place]}, below the one before: sort the samples by round")
+    return labels
+
+
+def grouping(labels: Ints, last_round: int, grouped: bool) -> tuple[NDArray[np.bool_], Ints]:
+    """Return which samples open a round, and the ends of the groups: rounds if `grouped`, else single samples."""
+    opens = labels == NO_ROUND
+    opens[:1] |= labels[:1] != last_round
+    opens[1:] |= labels[1:] != labels[:-1]
+    if not grouped or not labels.size:
+        return opens, np.arange(1, labels.size + 1)
+    return opens, np.append(np.flatnonzero(opens[1:]) + 1, labels.size)
