@@ -1,4 +1,4 @@
-"""Draw the picture of the README: synthetic related streams, one filter a stream against all of them together.
+"""Draw the picture of the README: synthetic related streams, one filter per stream against all of them together.
 
 Thirty streams of eight features whose weights vary around a common part; graph from positions, both methods' penalty
 chosen on another draw of the same kind. Every round is forecast before any of it is learned. Prints the figures that
@@ -58,7 +58,7 @@ def main():
     reach = int(np.argmax(together <= alone[20]))
     print(f"synthetic, {TASKS} streams × {FEATURES} features, mean RMSE of 40 draws (noise {NOISE}):")
     print(f"after 10 samples a stream: alone {alone[10]:.3f}, together {together[10]:.3f}")
-    print(f"the error that one filter a stream has after 20 samples, braided has after {reach}")
+    print(f"the error that one filter per stream has after 20 samples, braided has after {reach}")
 
     plt.rcParams |= {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "braided", "svg.fonttype": "path"}
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.1), width_ratios=[1, 1.35], layout="constrained")
@@ -73,7 +73,7 @@ def main():
     left.axis("off")
 
     samples = np.arange(ROUNDS)
-    for curve, color, label, lift in ((alone, GREY, "one filter a stream", 10), (together, BLUE, "braided", -14)):
+    for curve, color, label, lift in ((alone, GREY, "one filter per stream", 10), (together, BLUE, "braided", -14)):
         right.plot(samples, curve, color=color, linewidth=2.2)
         place = (samples[12], curve[12])
         right.annotate(label, place, xytext=(6, lift), textcoords="offset points", color=color, fontweight="bold")

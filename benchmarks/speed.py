@@ -1,6 +1,6 @@
 """Speed of the learners beside plain NumPy, in one run: the same stream, the same protocol, one thread.
 
-Prints a Markdown table: time a sample, how many times as fast as the printed recursion (Eqs. 15–18) in plain NumPy
+Prints a Markdown table: time per sample, how many times as fast as the printed recursion (Eqs. 15–18) in plain NumPy
 with its spread over the repeats, and how far the forecasts are from that recursion's. The stream is synthetic.
 
     python benchmarks/speed.py [--tasks 10] [--features 10] [--repeats 7]
@@ -113,7 +113,7 @@ def main():
     print(
         f"T = {T}, d = {d}, {n} samples ({n_plain} for plain NumPy), median of {options.repeats} repeats, one thread\n"
     )
-    print("| learner | µs a sample | × plain NumPy (least – most) | RMSE | largest difference from plain NumPy |")
+    print("| learner | µs per sample | × plain NumPy (least – most) | RMSE | largest difference from plain NumPy |")
     print("|---|---|---|---|---|")
     print(f"| plain NumPy, Eqs. 15–18 | {1e6 * statistics.median(plain):.2f} | 1 | {rmse(expected):.4f} | |")
     for name, seconds in times.items():

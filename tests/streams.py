@@ -27,4 +27,5 @@ def random_stream(rng, n_tasks, d, n_rounds, noise=0.1, shared=0.7):
 def worst(a, b):
     """Largest difference relative to the largest value."""
     a, b = np.asarray(a), np.asarray(b)
+    assert a.shape == b.shape
     return np.abs(a - b).max() / max(np.abs(b).max(), 1e-300)

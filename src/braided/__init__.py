@@ -7,66 +7,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from braided import checks, kernels
-    from braided.errors import BraidedError, FileError, InputError, NumericalError
-    from braided.features import ELM, Scale
-    from braided.forgetting import Exponential
-    from braided.graph import TaskGraph
-    from braided.learners import MADMM, MOGD, MTOSLSSVR, MTWRLS, OSLSSVR, WRLS, GraphRidge, Learner, Persistence
-    from braided.state import load, save
+    from braided import checks as checks
+    from braided import features as features
+    from braided import forgetting as forgetting
+    from braided import kernels as kernels
+    from braided.errors import BraidedError as BraidedError
+    from braided.errors import FileError as FileError
+    from braided.errors import InputError as InputError
+    from braided.errors import NumericalError as NumericalError
+    from braided.features import ELM as ELM
+    from braided.features import Scale as Scale
+    from braided.forgetting import Exponential as Exponential
+    from braided.graph import TaskGraph as TaskGraph
+    from braided.learners import MADMM as MADMM
+    from braided.learners import MOGD as MOGD
+    from braided.learners import MTOSLSSVR as MTOSLSSVR
+    from braided.learners import MTWRLS as MTWRLS
+    from braided.learners import OSLSSVR as OSLSSVR
+    from braided.learners import WRLS as WRLS
+    from braided.learners import GraphRidge as GraphRidge
+    from braided.learners import Learner as Learner
+    from braided.learners import Persistence as Persistence
+    from braided.state import load as load
+    from braided.state import save as save
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "errors": ["BraidedError", "FileError", "InputError", "NumericalError"],
-    "features": ["ELM", "Scale"],
-    "forgetting": ["Exponential"],
-    "graph": ["TaskGraph"],
-    "learners": [
-        "MADMM",
-        "MOGD",
-        "MTOSLSSVR",
-        "MTWRLS",
-        "OSLSSVR",
-        "WRLS",
-        "GraphRidge",
-        "Learner",
-        "Persistence",
-    ],
-    "state": ["load", "save"],
+    "errors": "BraidedError FileError InputError NumericalError",
+    "features": "ELM Scale",
+    "forgetting": "Exponential",
+    "graph": "TaskGraph",
+    "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge Learner Persistence",
+    "state": "load save",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_MODULES = ("checks", "features", "forgetting", "kernels")
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "ELM",
-    "MADMM",
-    "MOGD",
-    "MTOSLSSVR",
-    "MTWRLS",
-    "OSLSSVR",
-    "WRLS",
-    "BraidedError",
-    "Exponential",
-    "FileError",
-    "GraphRidge",
-    "InputError",
-    "Learner",
-    "NumericalError",
-    "Persistence",
-    "Scale",
-    "TaskGraph",
-    "checks",
-    "kernels",
-    "load",
-    "save",
-]
+__all__ = [*_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     if name in _HOME:
         value = getattr(import_module(f"braided.{_HOME[name]}"), name)
-    elif name in __all__:
+    elif name in _MODULES:
         value = import_module(f"braided.{name}")
     else:
         raise AttributeError(f"module 'braided' has no attribute {name!r}")

@@ -13,20 +13,20 @@ array([[0.9, 1. ],
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, final, runtime_checkable
+from typing import Literal, Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from braided.errors import InputError
-from braided.validate import Floats, choice, fraction
+from braided.types import Flags, Floats
+from braided.validate import choice, fraction
 
 
 @runtime_checkable
 class Forgetting(Protocol):
     """What a recursive learner asks of a policy."""
 
-    def fades(self, opens: NDArray[np.bool_]) -> Floats:
+    def fades(self, opens: Flags) -> Floats:
         """Return (n, 2): what everything, and what the sample's task, fades by before each sample.
 
         `opens` tells which samples are the first of their round.
@@ -38,11 +38,11 @@ class Forgetting(Protocol):
 class Exponential:
     """Exponential forgetting: the past weighs `factor` times what it did, at every tick of a clock.
 
-    per="sample": the paper's. A tick a sample, of any task: `factor`^T a round. After i samples, sample j weighs
+    per="sample": the paper's. A tick per sample, of any task, so `factor`^T per round. After i samples, sample j weighs
     σ^(i−j) and the prior σ^i.
 
-    per="round": a tick a round. After n rounds, a sample of round m weighs σ^(n−m) and the prior σ^n. Samples
-    learned without a round count as a round each.
+    per="round": a tick per round. After n rounds, a sample of round m weighs σ^(n−m) and the prior σ^n. Samples
+    learned without a label are a round each.
 
     per="task": every task has a clock of its own, which ticks when the task is seen and fades what is known of that
     task only: Φ ← D Φ D with √σ on the task's places of the diagonal D, and the estimate stays. Without edges these
@@ -50,14 +50,14 @@ class Exponential:
     """
 
     factor: float
-    per: str = "sample"
+    per: Literal["sample", "round", "task"] = "sample"
 
     def __post_init__(self) -> None:
         """Check both."""
-        fraction(self.factor, "forgetting")
+        object.__setattr__(self, "factor", fraction(self.factor, "factor"))
         choice(self.per, "per", ("sample", "round", "task"))
 
-    def fades(self, opens: NDArray[np.bool_]) -> Floats:
+    def fades(self, opens: Flags) -> Floats:
         """Return what everything, and what the sample's task, fades by before each sample."""
         fades = np.ones((opens.size, 2))
         if self.per == "round":
@@ -68,16 +68,16 @@ class Exponential:
 
 
 def as_forgetting(value: float | Forgetting) -> Forgetting:
-    """Return the policy; a number means the paper's, a factor a sample."""
+    """Return the policy; a number means the paper's, a factor per sample."""
     if isinstance(value, Forgetting):
         return value
     return Exponential(fraction(value, "forgetting"))
 
 
-def own_clock(value: float | Exponential, learner: str) -> float:
-    """Return the factor of a learner whose tasks each keep their own clock."""
-    if isinstance(value, Exponential):
-        if value.per != "task":
-            raise InputError(f'forgetting is per={value.per!r}: each task of {learner} has its own clock, per="task"')
-        return value.factor
-    return fraction(value, "forgetting")
+def own_clock(value: float | Forgetting, learner: str) -> Forgetting:
+    """Return the policy of a learner whose tasks each forget when they are seen; a number is the factor."""
+    if isinstance(value, Exponential) and value.per != "task":
+        raise InputError(f'forgetting is per={value.per!r}: each task of {learner} has its own clock, per="task"')
+    if isinstance(value, Forgetting):
+        return value
+    return Exponential(fraction(value, "forgetting"), per="task")

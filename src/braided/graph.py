@@ -21,7 +21,7 @@ array([[ 1.1, -1. ,  0. ],
 >>> graph.join("d", {"c": 0.3}).tasks
 ('a', 'b', 'c', 'd')
 
-Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 9 and 23.
+Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 10 and 23.
 """
 
 from __future__ import annotations
@@ -30,20 +30,23 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, cast, final, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, final, runtime_checkable
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
+from braided.correlation import correlations
 from braided.errors import InputError
-from braided.validate import Floats, Ints, choice, count, floats, not_negative, positive
+from braided.types import Floats, Ints
+from braided.validate import choice, count, floats, not_negative, positive, real
 
 TaskKey: TypeAlias = str | int
+Tasks: TypeAlias = Iterable[TaskKey] | NDArray[Any]  # keys, one per sample
 Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
-
-SHORTEST = 3  # fewer common steps than this say nothing about similarity
+Form: TypeAlias = Literal["laplacian", "penalty"]
+Sign: TypeAlias = Literal["reject", "clip", "absolute"]
 
 
 @runtime_checkable
@@ -52,7 +55,7 @@ class Table(Protocol):
 
     @property
     def columns(self) -> Any:
-        """The column names, one a task."""
+        """The column names, one per task."""
 
 
 @final
@@ -63,9 +66,9 @@ class TaskGraph:
     Parameters
     ----------
     similarity
-        (T, T) array, data frame or SciPy sparse array; the diagonal is of no consequence and ignored.
+        (T, T) array, data frame or SciPy sparse array; the diagonal is ignored.
     tasks
-        One key a task, strings or integers; 0 … T−1 (or the data frame's columns) where not given.
+        One key per task, strings or integers; 0 … T−1 (or the data frame's columns) where not given.
     ridge
         γ, above 0. It matters: 0.01 … 1 spans most of the effect of sharing.
     form
@@ -78,16 +81,16 @@ class TaskGraph:
     similarity: Matrix
     tasks: tuple[TaskKey, ...]
     ridge: float
-    form: str
-    sign: str
+    form: Form
+    sign: Sign
 
     def __init__(
         self,
         similarity: Any,
         tasks: Iterable[TaskKey] | None = None,
         ridge: float = 0.1,
-        form: str = "laplacian",
-        sign: str = "reject",
+        form: Form = "laplacian",
+        sign: Sign = "reject",
     ) -> None:
         """Check every argument, then freeze the arrays."""
         if tasks is None and isinstance(similarity, Table):
@@ -95,7 +98,7 @@ class TaskGraph:
         S = _square(similarity)
         keys = task_keys(range(S.shape[0]) if tasks is None else tasks)
         if len(keys) != S.shape[0]:
-            raise InputError(f"{len(keys)} tasks for a similarity of shape {S.shape}: give one key a row")
+            raise InputError(f"{len(keys)} tasks for a similarity of shape {S.shape}: give one key per row")
         choice(form, "form", ("laplacian", "penalty"))
         choice(sign, "sign", ("reject", "clip", "absolute"))
         if sign == "clip":
@@ -121,11 +124,11 @@ class TaskGraph:
         history: Any,
         tasks: Iterable[TaskKey] | None = None,
         *,
-        measure: str = "spearman",
+        measure: Literal["spearman", "pearson"] = "spearman",
         difference: bool = True,
         ridge: float = 0.1,
-        form: str = "laplacian",
-        sign: str = "clip",
+        form: Form = "laplacian",
+        sign: Sign = "clip",
     ) -> TaskGraph:
         """Similarities from correlations of past values, an array or data frame (steps, tasks).
 
@@ -142,18 +145,7 @@ class TaskGraph:
         choice(measure, "measure", ("spearman", "pearson"))
         if tasks is None and isinstance(history, Table):
             tasks = history.columns
-        array = np.asarray(history)
-        if array.dtype.kind not in "fiu" or array.ndim != 2:
-            raise InputError(f"history has shape {array.shape} and dtype {array.dtype}: give numbers (steps, tasks)")
-        values = array.astype(np.float64)
-        if np.isinf(values).any():
-            step, task = map(int, np.argwhere(np.isinf(values))[0])
-            raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
-        rounding = 8 * np.finfo(float).eps * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
-        values = np.diff(values, axis=0) if difference else values
-        spans = np.fmax.reduce(values, initial=-np.inf) - np.fmin.reduce(values, initial=np.inf)  # NaN left out
-        values[:, spans <= rounding] = 0.0  # constant, if not for rounding
-        similarity = _correlations(values, ranks=measure == "spearman")
+        similarity = correlations(history, ranks=measure == "spearman", difference=difference)
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
         silent = [key for key, row in zip(graph.tasks, similarity, strict=True) if not row.any()]
         if silent and graph.n_tasks > 1:
@@ -170,6 +162,7 @@ class TaskGraph:
         *,
         scale: float | None = None,
         ridge: float = 0.1,
+        form: Form = "laplacian",
     ) -> TaskGraph:
         """Sparse graph that joins each task with its k nearest (Euclidean), and with those that count it as near.
 
@@ -197,19 +190,25 @@ class TaskGraph:
         weights = np.exp(-0.5 * (distances[~itself] / width) ** 2)
         rows = np.repeat(np.arange(n_tasks), k)
         directed = sparse.csr_array((weights, (rows, others[~itself])), shape=(n_tasks, n_tasks))
-        return cls(directed.maximum(directed.T), tasks, ridge=ridge)
+        return cls(directed.maximum(directed.T), tasks, ridge=ridge, form=form)
 
     @classmethod
-    def independent(cls, tasks: Iterable[TaskKey], *, ridge: float = 1.0) -> TaskGraph:
-        """No edges: every task on its own."""
-        keys = task_keys(tasks)
+    def independent(cls, tasks: Iterable[TaskKey] | TaskGraph, *, ridge: float = 1.0) -> TaskGraph:
+        """No edges: every task on its own. With the default ridge, A is the identity.
+
+        Of a graph, the keys are taken.
+        """
+        keys = tasks.tasks if isinstance(tasks, TaskGraph) else task_keys(tasks)
         return cls(sparse.csr_array((len(keys), len(keys)), dtype=np.float64), keys, ridge=ridge)
 
     @classmethod
-    def pooled(cls, tasks: Iterable[TaskKey], *, strength: float = 1.0, ridge: float = 0.1) -> TaskGraph:
+    def pooled(
+        cls, tasks: Iterable[TaskKey], *, strength: float = 1.0, ridge: float = 0.1, form: Form = "laplacian"
+    ) -> TaskGraph:
         """All tasks equally alike, with similarity `strength`."""
         keys = task_keys(tasks)
-        return cls(np.full((len(keys), len(keys)), not_negative(strength, "strength")), keys, ridge=ridge)
+        similarity = np.full((len(keys), len(keys)), not_negative(strength, "strength"))
+        return cls(similarity, keys, ridge=ridge, form=form)
 
     @property
     def n_tasks(self) -> int:
@@ -228,16 +227,19 @@ class TaskGraph:
         if self.form == "laplacian":
             degrees, links = S.sum(axis=1), S  # Eq. 23
         else:
-            degrees, links = 2.0 * (S * S).sum(axis=1), 2.0 * (S * S.T)  # G G' of Eq. 5, both directions
+            degrees, links = 2.0 * (S * S).sum(axis=1), 2.0 * (S * S.T)  # Eq. 10, both directions
         diagonal = np.asarray(degrees) + self.ridge
         return _frozen(sparse.diags_array(diagonal).tocsr() - links if self.is_sparse else np.diag(diagonal) - links)
+
+    @property
+    def dense_relation(self) -> Floats:
+        """A, dense whatever the storage."""
+        return cast(Floats, self.relation.toarray() if self.is_sparse else self.relation)
 
     @cached_property
     def inverse(self) -> Floats:
         """A⁻¹, dense."""
-        A = self.relation.toarray() if self.is_sparse else self.relation
-        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, lower=True), np.eye(self.n_tasks))
-        return cast(Floats, _frozen(np.ascontiguousarray((inverse + inverse.T) / 2.0)))
+        return cast(Floats, _frozen(inverse(self.dense_relation)))
 
     @cached_property
     def _index(self) -> dict[TaskKey, int]:
@@ -250,9 +252,11 @@ class TaskGraph:
         except (KeyError, TypeError):
             raise self._unknown(task, "") from None
 
-    def indices(self, tasks: Any) -> Ints:
+    def indices(self, tasks: Tasks) -> Ints:
         """Positions of many tasks."""
-        keys = tasks.tolist() if isinstance(tasks, np.ndarray) else list(tasks)
+        if not isinstance(tasks, Iterable):
+            raise InputError(f"tasks is {tasks!r}: give one key per sample")
+        keys = tasks.ravel().tolist() if isinstance(tasks, np.ndarray) else list(tasks)
         try:
             return np.fromiter(map(self._index.__getitem__, keys), np.int64, len(keys))
         except (KeyError, TypeError):
@@ -274,7 +278,7 @@ class TaskGraph:
         """Return the graph with one more task, alike to others as told."""
         links = np.zeros(self.n_tasks)
         for other, similarity in (similar_to or {}).items():
-            links[self.index(other)] = floats(similarity, f"similarity to {other!r}", ndim=0)
+            links[self.index(other)] = real(similarity, f"similarity to {other!r}")
         if self.is_sparse:
             edge = sparse.csr_array(links[None, :])
             enlarged = sparse.block_array([[self.similarity, edge.T], [edge, None]], format="csr")
@@ -296,6 +300,12 @@ class TaskGraph:
         return f"TaskGraph({self.n_tasks} tasks, {edges} edges, ridge={self.ridge:g}, form={self.form!r}, {storage})"
 
 
+def inverse(matrix: Floats) -> Floats:
+    """Return the inverse of a symmetric positive definite matrix, exactly symmetric."""
+    solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(len(matrix)))
+    return np.ascontiguousarray((solved + solved.T) / 2.0)
+
+
 def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
     """Check that the keys are distinct strings or integers, and return them as Python's own."""
     keys: list[TaskKey] = []
@@ -308,7 +318,7 @@ def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
         raise InputError("no tasks: a graph needs at least one")
     if len(set(keys)) < len(keys):
         twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InputError(f"task {twice!r} is there twice: each needs a key of its own")
+        raise InputError(f"task {twice!r} appears twice: each task needs a key of its own")
     return tuple(keys)
 
 
@@ -341,7 +351,7 @@ def _square(similarity: Any) -> Matrix:
     else:
         matrix = floats(similarity, "similarity", ndim=2).copy()
     if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"similarity has shape {matrix.shape}: it must be square, one row and column a task")
+        raise InputError(f"similarity has shape {matrix.shape}: it must be square, one row and column per task")
     if is_sparse:
         matrix = (matrix - sparse.diags_array(matrix.diagonal())).tocsr()
         matrix.eliminate_zeros()
@@ -363,7 +373,7 @@ def _symmetric(S: Matrix, keys: tuple[TaskKey, ...]) -> Matrix:
     return (S + S.T) / 2.0
 
 
-def _insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
+def _insist_positive_definite(A: Matrix, S: Matrix, form: Form) -> None:
     """A ⪰ γI needs no look where all similarities are ≥ 0, or in the form "penalty"."""
     if form == "penalty" or S.min() >= 0.0:
         return
@@ -377,36 +387,3 @@ def _insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
             f"relation matrix is not positive definite (smallest eigenvalue {smallest:.3g}): "
             f'raise ridge by more than {abs(smallest):.3g}, or use sign="clip" or sign="absolute"'
         )
-
-
-def _correlations(values: Floats, ranks: bool) -> Floats:
-    """Pairwise correlations over the steps both series have; 0 where they say nothing."""
-    n_tasks = values.shape[1]
-    if not np.isnan(values).any():
-        return _correlation(values, ranks)
-    result = np.zeros((n_tasks, n_tasks))
-    for i in range(n_tasks):
-        for j in range(i):
-            pair = values[:, [i, j]]
-            both = pair[~np.isnan(pair).any(axis=1)]
-            result[i, j] = result[j, i] = _correlation(both, ranks)[0, 1]
-    return result
-
-
-def _correlation(values: Floats, ranks: bool) -> Floats:
-    """Correlation matrix with a zero diagonal; a constant or too short series correlates with nothing."""
-    n_steps, n_tasks = values.shape
-    if n_steps < SHORTEST:
-        return np.zeros((n_tasks, n_tasks))
-    if ranks:
-        from scipy.stats import rankdata  # slow to import, and only needed here
-
-        values = rankdata(values, axis=0)
-    varies = np.ptp(values, axis=0) > 0.0
-    values = values / np.where(varies, np.abs(values).max(axis=0), 1.0)  # no overflow below, whatever the units
-    centred = (values - values.mean(axis=0)) * varies
-    lengths = np.linalg.norm(centred, axis=0)
-    units: NDArray[np.float64] = centred / np.where(lengths > 0.0, lengths, 1.0)
-    similarity = (units.T @ units).clip(-1.0, 1.0)
-    np.fill_diagonal(similarity, 0.0)
-    return similarity

@@ -20,7 +20,8 @@ import numpy as np
 
 from braided._compiled.kernel_rls import ADD, CONSTANT, LINEAR, MULTIPLY, POLYNOMIAL, RBF
 from braided.errors import InputError
-from braided.validate import Floats, count, floats, not_negative, positive
+from braided.types import Floats
+from braided.validate import count, floats, not_negative, positive
 
 Step: TypeAlias = tuple[float, float, float]  # operation and its parameters
 UserKernel: TypeAlias = Callable[[Floats, Floats], Any]
@@ -35,7 +36,7 @@ class Kernel:
 
     @property
     def is_linear(self) -> bool:
-        """Whether this is x'x' itself."""
+        """Whether this is the inner product x·z itself."""
         return self.program == linear().program
 
     def __call__(self, X: Any, x: Any) -> Floats:
@@ -59,19 +60,15 @@ class Kernel:
 
     def __add__(self, other: Kernel) -> Kernel:
         """Sum of two kernels."""
-        return self._joined(other, ADD)
+        return _joined(self, other, ADD) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
         """Product with a kernel or a positive number."""
-        return self._joined(other, MULTIPLY)
+        return _joined(self, other if isinstance(other, Kernel) else _constant(other), MULTIPLY)
 
     def __rmul__(self, number: float) -> Kernel:
         """Product with a positive number."""
-        return _constant(number)._joined(self, MULTIPLY)
-
-    def _joined(self, other: Kernel | float, operation: int) -> Kernel:
-        right = other if isinstance(other, Kernel) else _constant(other)
-        return Kernel((*self.program, *right.program, (float(operation), 0.0, 0.0)))
+        return _joined(_constant(number), self, MULTIPLY)
 
     def __repr__(self) -> str:
         """The expression that makes this kernel."""
@@ -95,27 +92,31 @@ class Kernel:
         return stack[0][0]
 
 
+def _joined(left: Kernel, right: Kernel, operation: int) -> Kernel:
+    return Kernel((*left.program, *right.program, (float(operation), 0.0, 0.0)))
+
+
 def _constant(number: float) -> Kernel:
     return Kernel(((float(CONSTANT), positive(number, "factor of a kernel"), 0.0),))
 
 
 def linear() -> Kernel:
-    """x'x', the paper's kernel."""
+    """x·z, the paper's kernel."""
     return Kernel(((float(LINEAR), 0.0, 0.0),))
 
 
 def rbf(width: float = 1.0) -> Kernel:
-    """exp(−½ ‖x − x'‖² / width²)."""
+    """exp(−½ ‖x − z‖² / width²)."""
     return Kernel(((float(RBF), positive(width, "width"), 0.0),))
 
 
 def polynomial(degree: int = 2, offset: float = 1.0) -> Kernel:
-    """(x'x' + offset)^degree."""
+    """(x·z + offset)^degree."""
     return Kernel(((float(POLYNOMIAL), not_negative(offset, "offset"), float(count(degree, "degree"))),))
 
 
 def as_kernel(kernel: str | Kernel | UserKernel, n_features: int) -> Kernel | UserKernel:
-    """Resolve a name; "rbf" takes a width that suits standardised features."""
+    """Resolve a name; "rbf" is rbf(√(n_features / 2)), which suits standardised features."""
     if isinstance(kernel, str):
         named = {"linear": linear(), "rbf": rbf(float(np.sqrt(n_features / 2)))}
         if kernel not in named:

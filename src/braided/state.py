@@ -22,11 +22,12 @@ import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sparse
 
+from braided import learners
 from braided.errors import FileError
 from braided.features import ELM, Chain, Scale
 from braided.forgetting import Exponential
@@ -81,6 +82,15 @@ def loads(data: bytes, name: str = "data") -> Learner:
     content, checksum = data[:-CHECKSUM_SIZE], data[-CHECKSUM_SIZE:]
     if hashlib.sha256(content).digest() != checksum:
         raise FileError(f"{name} is damaged or cut short (its checksum does not match): restore it from a copy")
+    try:
+        return _read(data, name)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{name} is no complete model ({error!r}): restore it from a copy") from error
+
+
+def _read(data: bytes, name: str) -> Learner:
     start = len(MAGIC) + 8
     stop = start + int.from_bytes(data[len(MAGIC) : start], "little")
     header = json.loads(data[start:stop])
@@ -115,7 +125,7 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if type(value) in PARTS.values():
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"part": type(value).__name__, "value": _pack(fields, arrays)}
-    raise FileError(f"{value!r} can't be saved: of kernels and policies, only braided's own can")
+    raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only braided's own can")
 
 
 def _unpack(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
@@ -138,11 +148,13 @@ def _unpack(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
 
 
 def _learner(name: str) -> type[Learner]:
-    """Find a learner by its name; one of your own counts once its module is imported."""
-    waiting = Learner.__subclasses__()
-    while waiting:
-        found = waiting.pop()
-        if found.__name__ == name:
-            return found
-        waiting += found.__subclasses__()
-    raise FileError(f"the file holds a {name}, which is not known here: import the module that defines it first")
+    """Find a learner by its name: braided's own, else the one of that name that was defined last."""
+    if name in learners.__all__:
+        return cast(type[Learner], getattr(learners, name))
+    known = Learner.__subclasses__()
+    for kind in known:
+        known += kind.__subclasses__()
+    named = [kind for kind in known if kind.__name__ == name]
+    if not named:
+        raise FileError(f"the file holds a {name}, which is not known here: import the module that defines it first")
+    return named[-1]

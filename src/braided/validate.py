@@ -7,12 +7,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from braided.errors import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from braided.types import Floats, Ints
 
 
 def real(value: Any, name: str) -> float:
@@ -67,7 +64,7 @@ def choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def floats(values: Any, name: str, ndim: int) -> Floats:
+def floats(values: Any, name: str, ndim: int, remedy: str = "give finite numbers") -> Floats:
     """Return `values` as a finite, C-contiguous, writeable float64 array of `ndim` dimensions.
 
     The array is the caller's own where it already has that form, and never changed.
@@ -84,11 +81,11 @@ def floats(values: Any, name: str, ndim: int) -> Floats:
     if not finite.all():
         place = tuple(map(int, np.argwhere(~finite)[0]))
         where = f"{name}[{', '.join(map(str, place))}]" if place else name
-        raise InputError(f"{where} is {array[place]}: drop the sample, or fill the value, beforehand")
+        raise InputError(f"{where} is {array[place]}: {remedy}")
     return array
 
 
 def same_length(values: Floats | Ints, name: str, expected: int) -> None:
-    """Insist that `values` has one entry a sample."""
+    """Insist that `values` has one entry per sample."""
     if len(values) != expected:
-        raise InputError(f"{name} has {len(values)} values for {expected} samples: give one a sample")
+        raise InputError(f"{name} has {len(values)} values for {expected} samples: give one per sample")

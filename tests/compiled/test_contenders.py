@@ -60,9 +60,9 @@ def test_admm(ends, forgetting):
     X, y, tasks = stream()
     penalty, rho = 0.4, 0.7
     weights = np.linspace(0.1, 2.0, 12)
-    state, mean = start(rho), np.empty(12)
+    state, mean, fades = start(rho), np.empty(12), np.full(12, forgetting)
     smoother = np.ascontiguousarray(rho * np.linalg.inv(penalty * A + rho * np.eye(3)))
-    assert admm.progressive_inplace(state, smoother, rho, forgetting, X, y, tasks, weights, np.array(ends), mean) == 12
+    assert admm.progressive_inplace(state, smoother, rho, X, y, tasks, weights, np.array(ends), fades, mean) == 12
     R, p, W, Z, U = np.zeros((3, 2, 2)), *(np.zeros((3, 2)) for _ in range(4))
     expected, first = [], 0
     for end in ends:
@@ -82,9 +82,8 @@ def test_admm_stops_where_moments_overflow():
     X, y, tasks = stream()
     X[5] = 1e200
     mean = np.empty(12)
-    assert (
-        admm.progressive_inplace(start(1.0), np.eye(3), 1.0, 1.0, X, y, tasks, np.ones(12), np.arange(1, 13), mean) == 5
-    )
+    args = (X, y, tasks, np.ones(12), np.arange(1, 13), np.ones(12), mean)
+    assert admm.progressive_inplace(start(1.0), np.eye(3), 1.0, *args) == 5
 
 
 def test_cholesky_and_solve():

@@ -53,46 +53,59 @@ def test_deviation():
     assert rls.deviation(np.array([1.0, -1e-20, 2.0]), 3.0) == 0.0
 
 
-def test_fading_everything_is_a_division_and_folds_in_time():
+def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0):
+    return rls.learn_inplace(w, P, totals, np.empty(len(w)), len(w), start, x, y, 1.0, everything, own)
+
+
+def test_the_scale_is_folded_in_before_it_overflows():
     rng = np.random.default_rng(2)
     P, totals = symmetric(rng, 4), np.array([1.0, 3.0, 5.0])
-    half = np.tril(P)
+    half, nothing = np.tril(P), np.zeros(2)
     for _ in range(25):
-        rls.fade_inplace(half, totals, 4, 0, 2, 0.01, 1.0)
+        assert learn(half, np.zeros(4), totals, 0, nothing, 0.0, everything=0.01)
         assert 1.0 <= totals[rls.SCALE] <= rls.FOLD
     np.testing.assert_allclose(half * totals[rls.SCALE], np.tril(P) / 0.01**25, rtol=1e-12)
-    np.testing.assert_allclose(totals[1:], np.array([3.0, 5.0]) * 0.01**25, rtol=1e-12)
+    np.testing.assert_allclose(totals[rls.RESIDUAL], 3.0 * 0.01**25, rtol=1e-12)
 
 
 @pytest.mark.parametrize("start", [0, 2, 4])
 def test_fading_a_task_scales_its_rows_and_columns(start):
     rng = np.random.default_rng(3)
-    P, totals = symmetric(rng, 6), np.array([1.0, 3.0, 5.0])
-    half = np.tril(P)
-    rls.fade_inplace(half, totals, 6, start, 2, 1.0, 0.25)
+    P, x = symmetric(rng, 6), rng.normal(size=2)
+    half, g = np.tril(P), P[:, start : start + 2] @ x
+    rls.fade_own_inplace(half, g, 6, start, 2, 0.25)
     D = np.ones(6)
     D[start : start + 2] = 2.0
-    np.testing.assert_allclose(half, np.tril(D[:, None] * P * D), rtol=1e-12)
-    np.testing.assert_allclose(totals, [1.0, 3.0 * 0.25 ** (1 / 3), 5.0 * 0.25 ** (1 / 3)])
+    faded = D[:, None] * P * D
+    np.testing.assert_allclose(half, np.tril(faded), rtol=1e-12)
+    np.testing.assert_allclose(g, faded[:, start : start + 2] @ x, rtol=1e-12)
 
 
+@pytest.mark.parametrize("own", [1.0, 0.6])
+@pytest.mark.parametrize("everything", [1.0, 0.9])
 @pytest.mark.parametrize("start", [0, 2, 4])
-def test_learning_is_the_printed_recursion(start):
+def test_learning_is_the_printed_recursion(start, everything, own):
     rng = np.random.default_rng(4)
     P, w, x = symmetric(rng, 6), rng.normal(size=6), rng.normal(size=2)
     z = stack(x, start // 2, 3)
-    half, weights, totals = np.tril(P), w.copy(), np.array([1.0, 0.0, 0.0])
-    assert rls.learn_inplace(weights, half, totals, np.empty(6), 6, start, x, 1.5, 1.0)
-    expected_P, expected_w = recursion(P, w, z, 1.5)
-    np.testing.assert_allclose(weights, expected_w, rtol=1e-12)
-    np.testing.assert_allclose(whole(half), expected_P, rtol=1e-10)
-    np.testing.assert_allclose(totals, [1.0, (1.5 - z @ w) ** 2 / (1 + z @ P @ z), 1.0], rtol=1e-12)
+    half, weights, totals = np.tril(P), w.copy(), np.array([1.0, 3.0, 5.0])
+    assert learn(half, weights, totals, start, x, everything=everything, own=own)
+    D = np.ones(6)
+    D[start : start + 2] = 1 / np.sqrt(own)
+    faded = D[:, None] * P * D
+    expected_P, expected_w = recursion(faded, w, z, 1.5, everything)
+    np.testing.assert_allclose(weights, expected_w, rtol=1e-11)
+    np.testing.assert_allclose(whole(half) * totals[rls.SCALE], expected_P, rtol=1e-10)
+    evidence = everything * own ** (1 / 3)
+    gained = (1.5 - z @ w) ** 2 / (1 + z @ faded @ z / everything)
+    np.testing.assert_allclose(totals, [1 / everything, 3 * evidence + gained, 5 * evidence + 1], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("x", "y"), [(1e200, 1.0), (1.0, 1e200), (np.nan, 1.0), (1.0, np.inf)])
-def test_learning_refuses_what_overflows_and_changes_nothing(x, y):
+@pytest.mark.parametrize(("everything", "own"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.5)])
+def test_learning_refuses_what_overflows_and_changes_nothing(x, y, everything, own):
     half, w, totals = np.eye(2), np.ones(2), np.array([1.0, 0.5, 2.0])
-    assert not rls.learn_inplace(w, half, totals, np.empty(2), 2, 0, np.array([x, 1.0]), y, 1.0)
+    assert not learn(half, w, totals, 0, np.array([x, 1.0]), y, everything, own)
     assert (half == np.eye(2)).all()
     assert (w == 1).all()
     assert totals.tolist() == [1.0, 0.5, 2.0]
@@ -100,7 +113,7 @@ def test_learning_refuses_what_overflows_and_changes_nothing(x, y):
 
 def test_learning_refuses_an_indefinite_covariance():
     half, w, totals = -np.eye(2), np.ones(2), np.array([1.0, 0.5, 2.0])
-    assert not rls.learn_inplace(w, half, totals, np.empty(2), 2, 0, np.array([2.0, 1.0]), 1.0, 1.0)
+    assert not learn(half, w, totals, 0, np.array([2.0, 1.0]), 1.0)
 
 
 @pytest.mark.parametrize("F", [1, 3])
@@ -114,7 +127,7 @@ def test_progressive_is_the_loop_it_stands_for(F, ends, fade):
     w = state.weights.copy()
     X, y, tasks = rng.normal(size=(6, d)), rng.normal(size=6), np.array([0, 1, 2, 2, 0, 1])
     mean, std = np.empty(6), np.empty(6)
-    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.tile(fade, (6, 1)), np.array(ends), mean, std)
+    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), np.tile(fade, (6, 1)), mean, std)
     assert learned == 6
     information, expected = [np.linalg.inv(p) for p in P], np.empty(6)
     first = 0
@@ -151,7 +164,7 @@ def test_progressive_stops_at_what_it_cannot_learn():
     X[3] = 1e300
     mean = np.empty(5)
     done = rls.progressive_inplace(
-        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.ones((5, 2)), np.arange(1, 6), mean, np.empty(0)
+        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), np.ones((5, 2)), mean, np.empty(0)
     )
     assert done == 3
     assert np.isfinite(state.weights).all()

@@ -45,13 +45,15 @@ def test_keeps_the_contract(make, check):
     check(make)
 
 
-class Cheat(bd.Persistence.__mro__[1]):
+class Cheat(bd.Learner):
     """A learner with one fault, to see that the checks can fail."""
 
     fault = ""
     parameters = ()
 
     def __init__(self, graph, n_features):
+        if self.fault == "one" and graph.n_tasks == 1:
+            raise ValueError("two tasks at least")
         self.inner = bd.MTWRLS(graph, n_features)
         self.kept = []
         super().__init__(graph, n_features)
@@ -92,8 +94,22 @@ class Cheat(bd.Persistence.__mro__[1]):
             batch = batch._replace(ends=np.array([len(batch.X)]))
         return self.inner._progressive(batch, mean, std)
 
+    def _absorb(self, batch):
+        if self.fault == "absorb":
+            batch = batch._replace(weights=batch.weights[::-1].copy())
+        return super()._absorb(batch)
+
+    def learn_one(self, x, y, **rest):
+        if self.fault == "early":
+            self.samples += 1
+        super().learn_one(x, y, **rest)
+
     def _joined(self, graph):
         return self.inner._joined(graph)
+
+    def add_task(self, task, similar_to=None):
+        if self.fault != "deaf":
+            super().add_task(task, similar_to)
 
     def _left(self, graph, position):
         return self.inner._left(graph, 0 if self.fault == "leave" else position)
@@ -118,12 +134,17 @@ class Cheat(bd.Persistence.__mro__[1]):
         ("order", "permuting_tasks_permutes_answers"),
         ("groups", "progressive_is_a_loop"),
         ("save", "saved_and_loaded_is_identical"),
+        ("leave", "permuting_tasks_permutes_answers"),
+        ("absorb", "many_is_a_loop_of_one"),
+        ("early", "bad_input_leaves_the_model_as_it_was"),
+        ("one", "one_task_is_enough"),
+        ("deaf", "tasks_join_and_leave"),
     ],
 )
 def test_each_fault_is_caught(fault, caught_by):
     faulty = type("Faulty", (Cheat,), {"fault": fault})
     check = next(check for check in CHECKS if check.__name__ == caught_by)
-    with pytest.raises((AssertionError, bd.NumericalError)):
+    with pytest.raises((AssertionError, bd.NumericalError, ValueError)):
         check(faulty)
 
 

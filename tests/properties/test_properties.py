@@ -52,7 +52,7 @@ def test_mtwrls_is_the_batch_solution_whatever_the_shape_and_scale(
     model.progressive(X, y, tasks, rounds=rounds)
     ticks = np.arange(len(y)) if per == "sample" else rounds
     w, P, _ = batch(
-        graph.relation, penalty, X, y, tasks, forgetting ** (ticks[-1] - ticks), forgetting ** (ticks[-1] + 1)
+        graph.dense_relation, penalty, X, y, tasks, forgetting ** (ticks[-1] - ticks), forgetting ** (ticks[-1] + 1)
     )
     # Ten digits, less those that the closed form can't have, and those lost where the prior variance of a forecast
     # dwarfs the noise: P is stored by its entries, and the first samples shrink it by that much.

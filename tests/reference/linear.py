@@ -12,7 +12,6 @@ def stack(x, task, n_tasks):
 
 def batch(A, penalty, X, y, tasks, weights=None, prior_weight=1.0):
     """Weights, covariance and minimum of Σ vᵢ(yᵢ − zᵢ'w)² + prior_weight λ w'(A ⊗ I)w."""
-    A = A.toarray() if hasattr(A, "toarray") else A
     n_tasks, d = len(A), np.shape(X)[1]
     v = np.ones(len(y)) if weights is None else np.asarray(weights)
     Z = np.array([stack(x, t, n_tasks) for x, t in zip(X, tasks, strict=True)]).reshape(-1, n_tasks * d)

@@ -14,7 +14,7 @@ from tests.streams import random_graph, random_stream, worst
 def test_mogd_follows_the_printed_gradient(form, storage):
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 3, storage=storage, form=form)
-    A = graph.relation.toarray() if graph.is_sparse else graph.relation
+    A = graph.dense_relation
     X, y, tasks, _ = random_stream(rng, 3, 2, n_rounds=20)
     model, W = bd.MOGD(graph, 2, 0.3, 0.1), np.zeros((3, 2))
     for i in range(len(y)):
@@ -44,7 +44,7 @@ def test_madmm_iterated_on_fixed_data_converges_to_the_batch_solution(penalty, r
     for _ in range(3000):
         model.learn_one(np.zeros(3), 0.0, task=0, weight=0.0)
     enlarged = graph.join("new", {0: 0.6})
-    assert worst(model.coef, batch(enlarged.relation, penalty, X, y, tasks)[0]) < 1e-10
+    assert worst(model.coef, batch(enlarged.dense_relation, penalty, X, y, tasks)[0]) < 1e-10
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -56,7 +56,7 @@ def test_graph_ridge_is_the_batch_solution(form, storage):
     weights = rng.uniform(0, 2, len(y))
     model = bd.GraphRidge(graph, 3, 0.4)
     model.learn_many(X, y, tasks, weights=weights)
-    assert worst(model.coef, batch(graph.relation, 0.4, X, y, tasks, weights)[0]) < 1e-10
+    assert worst(model.coef, batch(graph.dense_relation, 0.4, X, y, tasks, weights)[0]) < 1e-10
     mean, std = model.predict_many(X, tasks, with_std=True)
     exact = bd.MTWRLS(graph, 3, 0.4)
     exact.learn_many(X, y, tasks, weights=weights)
@@ -96,7 +96,7 @@ def test_a_task_that_joins_graph_ridge_gives_the_batch_solution_on_the_enlarged_
     model = bd.GraphRidge(graph, 2)
     model.learn_many(X, y, tasks)
     model.add_task("new", {1: 0.7})
-    assert worst(model.coef, batch(graph.join("new", {1: 0.7}).relation, 1.0, X, y, tasks)[0]) < 1e-10
+    assert worst(model.coef, batch(graph.join("new", {1: 0.7}).dense_relation, 1.0, X, y, tasks)[0]) < 1e-10
 
 
 def test_a_task_that_leaves_graph_ridge_takes_its_samples_along():

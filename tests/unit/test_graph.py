@@ -104,7 +104,7 @@ def test_joining_and_leaving_give_new_graphs(storage, form):
     np.testing.assert_array_equal(dense(back.relation), dense(graph.relation))
     order = dense(larger.leave(1).similarity)
     np.testing.assert_array_equal(order, np.delete(np.delete(dense(larger.similarity), 1, 0), 1, 1))
-    with pytest.raises(bd.InputError, match="there twice"):
+    with pytest.raises(bd.InputError, match="appears twice"):
         larger.join("new")
     with pytest.raises(bd.InputError, match="unknown task 'z'"):
         larger.leave("z")
@@ -215,7 +215,7 @@ def test_keys_are_found_one_by_one_and_many_at_once():
         (lambda: bd.TaskGraph([[0, np.nan], [np.nan, 0]]), r"similarity\[0, 1\] is nan"),
         (lambda: bd.TaskGraph(sparse.csr_array([[0, np.inf], [np.inf, 0]])), "is inf"),
         (lambda: bd.TaskGraph(S, ["a", "b"]), r"2 tasks for a similarity of shape \(3, 3\)"),
-        (lambda: bd.TaskGraph(S, ["a", "b", "a"]), "task 'a' is there twice"),
+        (lambda: bd.TaskGraph(S, ["a", "b", "a"]), "task 'a' appears twice"),
         (lambda: bd.TaskGraph(S, ["a", "b", 1.5]), "task 1.5 is a float: a task's key is a string or an integer"),
         (lambda: bd.TaskGraph(S, [True, 2, 3]), "task True is a bool"),
         (lambda: bd.TaskGraph(S, ridge=0.0), "ridge is 0: it must be above 0"),

@@ -106,10 +106,10 @@ def test_a_joining_task_gives_the_batch_solution_on_the_enlarged_graph(form):
     model.learn_many(X[early], y[early], tasks[early])
     model.add_task(3, similar_to={0: 0.5, 1: 0.9})
     enlarged = graph.join(3, {0: 0.5, 1: 0.9})
-    assert worst(model.coef, batch(enlarged.relation, 0.2, X[early], y[early], tasks[early])[0]) < 1e-8
+    assert worst(model.coef, batch(enlarged.dense_relation, 0.2, X[early], y[early], tasks[early])[0]) < 1e-8
     model.learn_many(X[late], y[late], tasks[late])
     order = np.concatenate([early, late])
-    w, _, minimum = batch(enlarged.relation, 0.2, X[order], y[order], tasks[order])
+    w, _, minimum = batch(enlarged.dense_relation, 0.2, X[order], y[order], tasks[order])
     assert worst(model.coef, w) < 1e-8
     assert model.state.totals[0, 1] == pytest.approx(minimum, rel=1e-8)
 

@@ -26,10 +26,10 @@ def test_equals_the_weighted_batch_solution_at_every_sample(forgetting, per, pen
         seen = slice(0, i + 1)
         weights = sample_weights[seen] * forgetting ** (ticks[i] - ticks[seen])
         prior = forgetting ** (ticks[i] + 1)
-        w, P, minimum = batch(graph.relation, penalty, X[seen], y[seen], tasks[seen], weights, prior)
+        w, P, minimum = batch(graph.dense_relation, penalty, X[seen], y[seen], tasks[seen], weights, prior)
         assert worst(model.coef, w) < 1e-10
         assert worst(model.covariance, P) < 1e-10
-        assert model.noise == pytest.approx(minimum / weights.sum(), rel=1e-9)
+        assert model.noise_variance == pytest.approx(minimum / weights.sum(), rel=1e-9)
 
 
 def test_equals_the_printed_recursion():
@@ -83,7 +83,7 @@ def test_a_hundred_thousand_samples_later_it_is_still_the_batch_solution(forgett
     forecasts = model.progressive(X, y, tasks)
     assert len(forecasts) == 100_000
     age = np.arange(len(y))[::-1]
-    w, P, _ = batch(graph.relation, 1.0, X, y, tasks, forgetting**age, forgetting ** len(y))
+    w, P, _ = batch(graph.dense_relation, 1.0, X, y, tasks, forgetting**age, forgetting ** len(y))
     assert worst(model.coef, w) < 1e-6
     assert worst(model.covariance, P) < 1e-6
     assert (model.covariance == model.covariance.T).all()
@@ -98,7 +98,7 @@ def test_a_weight_of_two_is_the_sample_twice_and_of_zero_is_nothing():
     twice.learn_many(np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(tasks, 2))
     heavy.learn_many(X, y, tasks, weights=np.full(len(y), 2.0))
     assert worst(heavy.coef, twice.coef) < 1e-10
-    assert heavy.noise == pytest.approx(twice.noise)
+    assert heavy.noise_variance == pytest.approx(twice.noise_variance)
     before = heavy.coef
     heavy.learn_one(X[0], 1e6, task=0, weight=0.0)
     assert (heavy.coef == before).all()
@@ -117,13 +117,13 @@ def test_a_joining_task_gives_the_batch_solution_on_the_enlarged_graph(links, fo
     model.learn_many(X[early], y[early], tasks[early])
     model.add_task(4, similar_to=links)
     enlarged = graph.join(4, links)
-    w, P, minimum = batch(enlarged.relation, 0.2, X[early], y[early], tasks[early])
+    w, P, minimum = batch(enlarged.dense_relation, 0.2, X[early], y[early], tasks[early])
     assert worst(model.coef, w) < 1e-10
     assert worst(model.covariance, P) < 1e-10
-    assert model.noise == pytest.approx(minimum / len(early), rel=1e-9)
+    assert model.noise_variance == pytest.approx(minimum / len(early), rel=1e-9)
     model.learn_many(X[late], y[late], tasks[late])
     order = np.concatenate([early, late])
-    w, P, _ = batch(enlarged.relation, 0.2, X[order], y[order], tasks[order])
+    w, P, _ = batch(enlarged.dense_relation, 0.2, X[order], y[order], tasks[order])
     assert worst(model.coef, w) < 1e-10
     assert worst(model.covariance, P) < 1e-10
 
@@ -169,7 +169,7 @@ def test_the_deviation_covers_what_it_says():
     mean, std = model.progressive(X, y, tasks, rounds=rounds, with_std=True)
     late = slice(1000, None)
     assert np.mean(((y - mean) / std)[late] ** 2) == pytest.approx(1.0, abs=0.03)
-    assert np.sqrt(model.noise) == pytest.approx(0.5, rel=0.02)
+    assert np.sqrt(model.noise_variance) == pytest.approx(0.5, rel=0.02)
 
 
 def test_the_deviation_is_infinite_before_the_first_sample():

@@ -1,4 +1,4 @@
-"""Online alternating direction method of multipliers on the graph-regularised loss (MADMM): one iteration a round."""
+"""Online alternating direction method of multipliers on the graph-regularised loss (MADMM): one iteration per round."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import dot, forecast_inplace
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 
 class Consensus(NamedTuple):
@@ -64,17 +64,17 @@ def progressive_inplace(
     consensus: Consensus,
     smoother: Floats,
     rho: float,
-    forgetting: float,
     X: Floats,
     y: Floats,
     tasks: Ints,
     weights: Floats,
     ends: Ints,
+    fades: Floats,
     mean: Floats,
 ) -> int:
     """Forecast, absorb and iterate once, group by group (`ends` holds their ends); the number of samples learned.
 
-    `smoother` is ρ(λA + ρI)⁻¹. A task forgets when it is seen.
+    `smoother` is ρ(λA + ρI)⁻¹; `fades` (n,) is what a sample's task fades by before it.
     """
     R, p, L = consensus.moments, consensus.targets, consensus.factors
     d = X.shape[1]
@@ -87,9 +87,9 @@ def progressive_inplace(
             if not np.isfinite(size * max(size, abs(y[i])) * weights[i]):
                 return i
             for k in range(d):
-                p[t, k] = forgetting * p[t, k] + weights[i] * y[i] * X[i, k]
+                p[t, k] = fades[i] * p[t, k] + weights[i] * y[i] * X[i, k]
                 for j in range(d):
-                    R[t, k, j] = forgetting * R[t, k, j] + weights[i] * X[i, k] * X[i, j]
+                    R[t, k, j] = fades[i] * R[t, k, j] + weights[i] * X[i, k] * X[i, j]
             L[t] = R[t]
             for k in range(d):
                 L[t, k, k] += rho

@@ -6,7 +6,7 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import dot, forecast_inplace
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 
 class Descent(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from braided._compiled import compiled
 from braided._compiled.linear import dot
 from braided._compiled.rls import SCALE, deviation, learn_inplace, quadratic
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
 ROUNDING = 1e-12  # a novelty below this share of k(x, x) is rounding, not news
@@ -81,7 +81,7 @@ def kernel_inplace(
     relation = dictionaries.prior[row]
     for j in range(dictionaries.sizes[f]):
         kappa = evaluate(program, stack, dictionaries.inputs[f, j], x)
-        k[j] = relation[dictionaries.rows[f, j]] * kappa
+        k[j] = relation[dictionaries.rows[f, j]] * kappa  # Eq. 31
     return relation[row] * evaluate(program, stack, x, x)
 
 
@@ -113,7 +113,8 @@ def coordinates_inplace(
     """phi ← φ(x); returns its novelty δ and k(x, x)."""
     f = dictionaries.places[task, 0]
     kxx = kernel_inplace(phi, dictionaries, program, stack, x, task)
-    return max(kxx - whiten_inplace(phi, dictionaries.factor[f], dictionaries.sizes[f]), 0.0), kxx
+    explained = whiten_inplace(phi, dictionaries.factor[f], dictionaries.sizes[f])
+    return max(kxx - explained, 0.0), kxx  # δ of Eq. 29
 
 
 @compiled
@@ -148,7 +149,7 @@ def absorb_inplace(
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
         w[m] = 0.0
         m += 1
-    if not learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight):
+    if not learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight, 1.0, 1.0):
         return False
     if grows:
         dictionaries.inputs[f, m - 1] = x

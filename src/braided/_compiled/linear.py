@@ -1,7 +1,7 @@
-"""What every linear learner needs: inner products and forecasts from one row of weights a task."""
+"""What every linear learner needs: inner products and forecasts from one row of weights per task."""
 
 from braided._compiled import compiled
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 
 @compiled

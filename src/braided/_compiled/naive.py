@@ -1,7 +1,7 @@
 """The forecasts that need no model."""
 
 from braided._compiled import compiled
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 
 @compiled

@@ -1,6 +1,6 @@
 """Recursive least squares on one stored triangle, for F filters that each serve an equal share of the tasks.
 
-F = 1 is MT-WRLS (one filter of size dT serves all), F = T is WRLS (one filter of size d a task).
+F = 1 is MT-WRLS (one filter of size dT serves all), F = T is WRLS (one filter of size d per task).
 
 Letters, as in the paper: P covariance, w weights, g = P z gain direction, e innovation, z stacked input.
 The stored P is the true one divided by `scale`, so that uniform forgetting costs one division; only its lower
@@ -13,10 +13,26 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import dot
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of Filters.totals
 FOLD = 2.0**40  # fold the scale into P long before either leaves the range of a double
+
+
+def fresh_totals(n_filters: int) -> Floats:
+    """Return the totals before the first sample."""
+    return np.tile([1.0, 0.0, 0.0], (n_filters, 1))
+
+
+def symmetric(lower: Floats) -> Floats:
+    """Return the matrix, or matrices, whose lower triangle is given."""
+    return np.tril(lower) + np.tril(lower, -1).swapaxes(-1, -2)
+
+
+def noise_variance(totals: Floats) -> Floats:
+    """Return the estimated variance of the noise of each filter; infinite before its first sample."""
+    seen = totals[:, COUNT] > 0.0
+    return np.where(seen, totals[:, RESIDUAL] / np.where(seen, totals[:, COUNT], 1.0), np.inf)
 
 
 class Filters(NamedTuple):
@@ -53,52 +69,63 @@ def quadratic(P: Floats, start: int, x: Floats) -> float:
 
 @compiled
 def deviation(totals: Floats, variance: float) -> float:
-    """Standard deviation of a forecast: noise · √(1 + z'Pz); infinite before the first sample."""
+    """Standard deviation of a forecast, √(noise variance · (1 + z'Pz)); infinite before the first sample."""
     if totals[COUNT] <= 0.0:
         return np.inf
     return np.sqrt(max(totals[RESIDUAL], 0.0) / totals[COUNT] * max(1.0 + variance, 0.0))
 
 
 @compiled
-def fade_inplace(P: Floats, totals: Floats, n: int, start: int, d: int, everything: float, own: float) -> None:
-    """Forget before a sample: P ← P / everything, then the task's own rows and columns by √own each."""
-    evidence = everything
-    if everything != 1.0:
-        totals[SCALE] /= everything
-        if totals[SCALE] > FOLD:
-            for i in range(n):
-                for j in range(i + 1):
-                    P[i, j] *= totals[SCALE]
-            totals[SCALE] = 1.0
-    if own != 1.0:
-        stop = start + d
-        root = 1.0 / np.sqrt(own)
-        evidence *= own ** (d / n)  # a task's own clock fades its share of the evidence
-        for i in range(start, n):
-            if i < stop:
-                for j in range(i + 1):
-                    P[i, j] *= root
-            for j in range(start, min(stop, i + 1)):
+def fade_own_inplace(P: Floats, g: Floats, n: int, start: int, d: int, own: float) -> None:
+    """P ← D P D and g ← D P D z, with 1/√own on the task's own places of the diagonal D and 1 elsewhere."""
+    stop = start + d
+    root = 1.0 / np.sqrt(own)
+    for i in range(n):
+        g[i] *= root * root if start <= i < stop else root
+    for i in range(start, n):
+        if i < stop:
+            for j in range(i + 1):
                 P[i, j] *= root
-    totals[RESIDUAL] *= evidence
-    totals[COUNT] *= evidence
+        for j in range(start, min(stop, i + 1)):
+            P[i, j] *= root
 
 
 @compiled
 def learn_inplace(
-    w: Floats, P: Floats, totals: Floats, g: Floats, n: int, start: int, x: Floats, y: float, weight: float
+    w: Floats,
+    P: Floats,
+    totals: Floats,
+    g: Floats,
+    n: int,
+    start: int,
+    x: Floats,
+    y: float,
+    weight: float,
+    everything: float,
+    own: float,
 ) -> bool:
-    """One recursive least squares step; False, and nothing changed, where the arithmetic breaks down."""
-    gain_inplace(g, P, n, start, x)
+    """Forget, then learn one sample; False, and nothing changed, where the arithmetic breaks down.
+
+    `everything` and `own` are what all tasks, and on top of that the sample's own, fade by; g is room to work in.
+    """
     stop = start + x.size
-    s = 1.0 + weight * totals[SCALE] * dot(g[start:stop], x)
+    gain_inplace(g, P, n, start, x)
+    scale = totals[SCALE] / everything
+    s = 1.0 + weight * scale / own * dot(g[start:stop], x)
     e = y - dot(w[start:stop], x)  # Eq. 16
-    c = weight * totals[SCALE] / s  # Eq. 15, k(n) = c g
+    c = weight * scale / s  # Eq. 15, k(n) = c g
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(g[i]))
-    if not (s > 0.0 and np.isfinite(s) and np.isfinite(weight * e * e / s) and np.isfinite(c * e * largest)):
+    if not (s > 0.0 and np.isfinite(s) and np.isfinite(weight * e * e / s) and np.isfinite(c * e / own * largest)):
         return False
+    evidence = everything
+    if own != 1.0:
+        fade_own_inplace(P, g, n, start, x.size, own)
+        evidence *= own ** (x.size / n)  # the task's share of the evidence
+    totals[SCALE] = scale
+    totals[RESIDUAL] = evidence * totals[RESIDUAL] + weight * e * e / s
+    totals[COUNT] = evidence * totals[COUNT] + weight
     for i in range(n):
         w[i] += c * e * g[i]  # Eq. 17
     for i in range(n):
@@ -106,8 +133,11 @@ def learn_inplace(
         row = P[i]
         for j in range(i + 1):
             row[j] -= factor * g[j]  # Eq. 18
-    totals[RESIDUAL] += weight * e * e / s
-    totals[COUNT] += weight
+    if scale > FOLD:
+        for i in range(n):
+            for j in range(i + 1):
+                P[i, j] *= scale
+        totals[SCALE] = 1.0
     return True
 
 
@@ -131,12 +161,15 @@ def progressive_inplace(
     y: Floats,
     tasks: Ints,
     weights: Floats,
-    fades: Floats,
     ends: Ints,
+    fades: Floats,
     mean: Floats,
     std: Floats,
 ) -> int:
-    """Forecast, then learn, group by group (`ends` holds their ends); the number of samples learned."""
+    """Forecast, then learn, group by group (`ends` holds their ends); the number of samples learned.
+
+    `fades` (n, 2) is what everything, and what the sample's own task, fades by before each sample.
+    """
     d = X.shape[1]
     n = filters.weights.shape[1]
     g = np.empty(n)
@@ -146,9 +179,8 @@ def progressive_inplace(
         predict(filters, X[first:end], tasks[first:end], mean[first:end], deviations)
         for i in range(first, end):
             f, start = tasks[i] * d // n, tasks[i] * d % n
-            P, totals = filters.covariance[f], filters.totals[f]
-            fade_inplace(P, totals, n, start, d, fades[i, 0], fades[i, 1])
-            if not learn_inplace(filters.weights[f], P, totals, g, n, start, X[i], y[i], weights[i]):
+            w, P, totals = filters.weights[f], filters.covariance[f], filters.totals[f]
+            if not learn_inplace(w, P, totals, g, n, start, X[i], y[i], weights[i], fades[i, 0], fades[i, 1]):
                 return i
         first = end
     return first

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
-from braided.validate import Floats
+from braided.types import Floats
 
 
 class FeatureMap(ABC):
@@ -20,8 +20,8 @@ class FeatureMap(ABC):
     def transform(self, X: Floats) -> Floats:
         """Return the features (n, width) of the inputs (n, n_features)."""
 
-    def __or__(self, other: Any) -> Chain:
-        """Compose with a map that follows; a learner takes care of itself."""
+    def __or__(self, other: FeatureMap) -> Chain:
+        """Compose with a map that follows; a learner that follows does it by itself."""
         return Chain((self, other)) if isinstance(other, FeatureMap) else NotImplemented
 
 

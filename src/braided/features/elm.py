@@ -11,7 +11,7 @@ x becomes [1, tanh(V'x)]. A learner behind it is linear in these, so it stays ex
 >>> ELM(hidden=3, seed=0).transform([[0.0, 0.0]])
 array([[1., 0., 0., 0.]])
 
-Reference: Lencione & Von Zuben, arXiv 2308.01938, Eq. 33.
+Reference: Lencione & Von Zuben, arXiv 2308.01938, Eq. 37.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import final
 import numpy as np
 
 from braided.features.base import FeatureMap
-from braided.validate import Floats, count
+from braided.types import Floats
+from braided.validate import count
 
 
 @lru_cache(maxsize=64)
@@ -43,8 +44,8 @@ class ELM(FeatureMap):
 
     def __post_init__(self) -> None:
         """Check both."""
-        count(self.hidden, "hidden")
-        count(self.seed, "seed", least=0)
+        object.__setattr__(self, "hidden", count(self.hidden, "hidden"))
+        object.__setattr__(self, "seed", count(self.seed, "seed", least=0))
 
     def width(self, n_features: int) -> int:
         """Return H + 1."""

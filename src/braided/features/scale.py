@@ -16,7 +16,8 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.features.base import FeatureMap
-from braided.validate import Floats, floats
+from braided.types import Floats
+from braided.validate import floats
 
 
 @final

@@ -12,12 +12,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from braided.errors import InputError, NumericalError
+from braided.errors import FileError, InputError, NumericalError
 from braided.features import FeatureMap
-from braided.graph import TaskGraph, TaskKey
+from braided.graph import TaskGraph, TaskKey, Tasks
 from braided.learners.samples import NO_ROUND, Batch, as_labels, as_weights, grouping
-from braided.validate import Floats, Ints, count, floats, not_negative, real, same_length
+from braided.types import Floats, Ints
+from braided.validate import count, floats, not_negative, real, same_length
+
+MISSING = "drop the sample, or fill the value, beforehand"
 
 
 class Learner(ABC):
@@ -35,7 +39,7 @@ class Learner(ABC):
     n_features: int
     state: Any
     samples: int  # learned so far
-    last_round: int  # label of the round learned last
+    _last_round: int  # label of the round learned last
 
     def __init__(self, graph: TaskGraph, n_features: int) -> None:
         """Check what all learners share, and start."""
@@ -86,76 +90,94 @@ class Learner(ABC):
         """Forget every sample; tasks that joined stay, tasks that left stay away."""
         self.state = self._start()
         self.samples = 0
-        self.last_round = NO_ROUND
+        self._last_round = NO_ROUND
 
     @overload
-    def predict_one(self, x: Any, *, task: TaskKey, with_std: Literal[False] = False) -> float: ...
+    def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: Literal[False] = False) -> float: ...
     @overload
-    def predict_one(self, x: Any, *, task: TaskKey, with_std: Literal[True]) -> tuple[float, float]: ...
-    def predict_one(self, x: Any, *, task: TaskKey, with_std: bool = False) -> float | tuple[float, float]:
+    def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: Literal[True]) -> tuple[float, float]: ...
+    @overload
+    def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool) -> float | tuple[float, float]: ...
+    def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool = False) -> float | tuple[float, float]:
         """Forecast one sample, x (n_features,); with its standard deviation if asked."""
-        X, position = self._one(x), np.array([self.graph.index(task)])
+        X, position = self._one_input(x), np.array([self.graph.index(task)])
         mean, std = self._forecast(X, position, with_std)
         return (float(mean[0]), float(std[0])) if with_std else float(mean[0])
 
     @overload
-    def predict_many(self, X: Any, tasks: Any, *, with_std: Literal[False] = False) -> Floats: ...
+    def predict_many(self, X: ArrayLike, tasks: Tasks, *, with_std: Literal[False] = False) -> Floats: ...
     @overload
-    def predict_many(self, X: Any, tasks: Any, *, with_std: Literal[True]) -> tuple[Floats, Floats]: ...
-    def predict_many(self, X: Any, tasks: Any, *, with_std: bool = False) -> Floats | tuple[Floats, Floats]:
+    def predict_many(self, X: ArrayLike, tasks: Tasks, *, with_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @overload
+    def predict_many(self, X: ArrayLike, tasks: Tasks, *, with_std: bool) -> Floats | tuple[Floats, Floats]: ...
+    def predict_many(self, X: ArrayLike, tasks: Tasks, *, with_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Forecast many samples, X (n, n_features) and tasks (n,), all from the model as it is."""
-        X = self._many(X)
+        X = self._inputs(X)
         positions = self.graph.indices(tasks)
         same_length(positions, "tasks", len(X))
         mean, std = self._forecast(X, positions, with_std)
         return (mean, std) if with_std else mean
 
-    def learn_one(self, x: Any, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
+    def learn_one(self, x: ArrayLike, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
         """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
-        X, position = self._one(x), np.array([self.graph.index(task)])
+        X, position = self._one_input(x), np.array([self.graph.index(task)])
         targets, weights = np.array([real(y, "y")]), np.array([not_negative(weight, "weight")])
         labels = np.array([NO_ROUND]) if round is None else as_labels([round])
-        opens = np.array([round is None or labels[0] != self.last_round])
-        batch = Batch(X, targets, position, weights, labels, opens, ends=np.array([1]))
-        self._count(batch, self._absorb(batch))
+        opens = np.array([round is None or labels[0] != self._last_round])  # `grouping`, for one and therefore faster
+        batch = Batch(X, targets, position, weights, np.array([1]), opens, labels)
+        self._account(batch, self._absorb(batch))
 
-    def learn_many(self, X: Any, y: Any, tasks: Any, *, weights: Any = None, rounds: Any = None) -> None:
+    def learn_many(
+        self, X: ArrayLike, y: ArrayLike, tasks: Tasks, *, weights: ArrayLike | None = None, rounds: Any = None
+    ) -> None:
         """Learn many samples in order; with `rounds`, learners that work by round take each as one."""
         batch = self._samples(X, y, tasks, weights, rounds, grouped=True)
-        self._count(batch, self._absorb(batch))
+        self._account(batch, self._absorb(batch))
 
     @overload
     def progressive(
         self,
-        X: Any,
-        y: Any,
-        tasks: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Tasks,
         *,
         rounds: Any = None,
-        weights: Any = None,
+        weights: ArrayLike | None = None,
         interleaved: bool = False,
         with_std: Literal[False] = False,
     ) -> Floats: ...
     @overload
     def progressive(
         self,
-        X: Any,
-        y: Any,
-        tasks: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Tasks,
         *,
         rounds: Any = None,
-        weights: Any = None,
+        weights: ArrayLike | None = None,
         interleaved: bool = False,
         with_std: Literal[True],
     ) -> tuple[Floats, Floats]: ...
+    @overload
     def progressive(
         self,
-        X: Any,
-        y: Any,
-        tasks: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Tasks,
         *,
         rounds: Any = None,
-        weights: Any = None,
+        weights: ArrayLike | None = None,
+        interleaved: bool = False,
+        with_std: bool,
+    ) -> Floats | tuple[Floats, Floats]: ...
+    def progressive(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Tasks,
+        *,
+        rounds: Any = None,
+        weights: ArrayLike | None = None,
         interleaved: bool = False,
         with_std: bool = False,
     ) -> Floats | tuple[Floats, Floats]:
@@ -165,10 +187,13 @@ class Learner(ABC):
         synchronous protocol, what a forecaster can really do. Without, or with `interleaved=True` (where `rounds`
         only tells the time), every sample is learned before the next is forecast: the paper's protocol, in which a
         forecast may already know other tasks' values of the same moment.
+
+        Labels rise within a call. The first one continues the last round learned if it is the same, and else opens
+        a new round.
         """
         batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
-        mean, std = self._room(len(batch.X), with_std)
-        self._count(batch, self._progressive(batch, mean, std))
+        mean, std = self._unfilled(len(batch.X), with_std)
+        self._account(batch, self._progressive(batch, mean, std))
         return (_finite(mean), std) if with_std else _finite(mean)
 
     def add_task(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> None:
@@ -208,35 +233,35 @@ class Learner(ABC):
         """Return a fresh learner of the same kind and parameters for another number of features."""
         return type(self)(self.graph, n_features, **{name: getattr(self, name) for name in self.parameters})
 
-    def _one(self, x: Any) -> Floats:
-        x = floats(x, "x", ndim=1)
+    def _one_input(self, x: Any) -> Floats:
+        x = floats(x, "x", 1, MISSING)
         if x.size != self.n_features:
             raise InputError(f"x has {x.size} values, the model has n_features={self.n_features}")
         return x.reshape(1, -1)
 
-    def _many(self, X: Any) -> Floats:
-        X = floats(X, "X", ndim=2)
+    def _inputs(self, X: Any) -> Floats:
+        X = floats(X, "X", 2, MISSING)
         if X.shape[1] != self.n_features:
             raise InputError(f"X has {X.shape[1]} columns, the model has n_features={self.n_features}")
         return X
 
     def _samples(self, X: Any, y: Any, tasks: Any, weights: Any, rounds: Any, grouped: bool) -> Batch:
-        X, y, positions = self._many(X), floats(y, "y", ndim=1), self.graph.indices(tasks)
+        X, y, positions = self._inputs(X), floats(y, "y", 1, MISSING), self.graph.indices(tasks)
         weights = np.ones(len(X)) if weights is None else as_weights(weights)
         labels = np.full(len(X), NO_ROUND) if rounds is None else as_labels(rounds)
         for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
             same_length(column, name, len(X))
-        return Batch(X, y, positions, weights, labels, *grouping(labels, self.last_round, grouped))
+        return Batch(X, y, positions, weights, *grouping(labels, self._last_round, grouped), labels)
 
     def _forecast(self, X: Floats, positions: Ints, with_std: bool) -> tuple[Floats, Floats]:
-        mean, std = self._room(len(X), with_std)
+        mean, std = self._unfilled(len(X), with_std)
         self._predict(X, positions, mean, std)
         return _finite(mean), std
 
-    def _count(self, batch: Batch, learned: int) -> None:
+    def _account(self, batch: Batch, learned: int) -> None:
         self.samples += int(learned)
         if learned:
-            self.last_round = int(batch.labels[learned - 1])
+            self._last_round = int(batch.labels[learned - 1])
         if learned < len(batch.X):
             task = self.tasks[batch.tasks[learned]]
             raise NumericalError(
@@ -244,10 +269,14 @@ class Learner(ABC):
                 "scale the features to about 1, raise the penalty, or forget more slowly"
             )
 
-    def _room(self, n: int, with_std: bool) -> tuple[Floats, Floats]:
+    def _unfilled(self, n: int, with_std: bool) -> tuple[Floats, Floats]:
         if with_std and not self.has_std:
             raise InputError(f"{type(self).__name__} has no variance: ask for forecasts without with_std")
         return np.empty(n), np.empty(n if with_std else 0)
+
+    def _fits(self, state: Any) -> bool:
+        """Whether a loaded state has the shapes that compiled code relies on."""
+        return all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(state, self.state, strict=True))
 
     def _settle(self, graph: TaskGraph, state: Any) -> None:
         self._derive(graph)
@@ -261,15 +290,18 @@ class Learner(ABC):
             "parameters": {name: getattr(self, name) for name in self.parameters},
             "state": self.state._asdict(),
             "samples": self.samples,
-            "last_round": self.last_round,
+            "last_round": self._last_round,
         }
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
         """Return the learner that `dump` came from."""
         model = cls(dumped["graph"], dumped["n_features"], **dumped["parameters"])
-        model.state = type(model.state)(**dumped["state"])
-        model.samples, model.last_round = dumped["samples"], dumped["last_round"]
+        state = type(model.state)(**dumped["state"])
+        if not model._fits(state):
+            raise FileError(f"the arrays of this {cls.__name__} do not fit its tasks and features: restore a copy")
+        model.state = state
+        model.samples, model._last_round = dumped["samples"], dumped["last_round"]
         return model
 
 

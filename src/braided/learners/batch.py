@@ -35,8 +35,10 @@ from scipy.sparse.linalg import splu
 from braided.errors import NumericalError
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
+from braided.learners.joining import appended, without
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, positive
+from braided.types import Floats, Ints
+from braided.validate import positive
 
 Solve = Callable[[Floats], Floats]
 
@@ -66,6 +68,13 @@ class GraphRidge(Learner):
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
         return self._solved()[1].copy()
+
+    @property
+    def noise_variance(self) -> float:
+        """The estimated variance of the noise; infinite before the first sample."""
+        total, squares = self.state.totals.sum(axis=0)
+        residual = squares - float((self.state.targets * self._solved()[1]).sum())
+        return float(max(residual, 0.0) / total) if total > 0 else np.inf
 
     def _start(self) -> Moments:
         return self._empty(self.graph.n_tasks)
@@ -102,8 +111,7 @@ class GraphRidge(Learner):
         mean[:] = (X * coef[tasks]).sum(axis=1)
         if not std.size:
             return
-        total, squares = self.state.totals.sum(axis=0)
-        noise = max(squares - (self.state.targets * coef).sum(), 0.0) / total if total > 0 else np.inf
+        noise = self.noise_variance
         d = self.n_features
         for i, t in enumerate(tasks):
             z = np.zeros(coef.size)
@@ -116,34 +124,35 @@ class GraphRidge(Learner):
             try:
                 self._predict(batch.X[first:end], batch.tasks[first:end], mean[first:end], std[first:end])
             except NumericalError:
-                break
-            if not self._add(batch, slice(first, end)):
-                break
+                return first
+            learned = self._add(batch, first, end)
+            if learned < end:
+                return learned
             first = int(end)
         return first
 
     def _absorb(self, batch: Batch) -> int:
-        return len(batch.X) if self._add(batch, slice(None)) else 0
+        return self._add(batch, 0, len(batch.X))
 
-    def _add(self, batch: Batch, group: slice) -> bool:
-        """Add samples to the moments, all or, where one overflows, none."""
-        X, y, weights, tasks = batch.X[group], batch.y[group], batch.weights[group], batch.tasks[group]
-        with np.errstate(over="ignore", invalid="ignore"):
-            added = (
-                weights[:, None, None] * X[:, :, None] * X[:, None, :],
-                (weights * y)[:, None] * X,
-                np.stack([weights, weights * y * y], axis=1),
-            )
-        if not all(np.isfinite(array).all() for array in added):
-            return False
-        for moment, new in zip(self.state, added, strict=True):
-            np.add.at(moment, tasks, new)
-        self._solution = None
-        return True
+    def _add(self, batch: Batch, first: int, end: int) -> int:
+        """Add samples to the moments, up to one whose squares overflow; return where the first one not added is."""
+        with np.errstate(over="ignore"):
+            largest = np.maximum(np.abs(batch.X[first:end]).max(axis=1), np.abs(batch.y[first:end]))
+            overflows = ~np.isfinite(largest * largest * np.maximum(batch.weights[first:end], 1.0))
+        end = first + int(np.argmax(overflows)) if overflows.any() else end
+        X, y, v, tasks = batch.X[first:end], batch.y[first:end], batch.weights[first:end], batch.tasks[first:end]
+        for t in np.unique(tasks):
+            own = tasks == t
+            weighted = v[own, None] * X[own]
+            self.state.inputs[t] += weighted.T @ X[own]
+            self.state.targets[t] += weighted.T @ y[own]
+            self.state.totals[t] += v[own].sum(), v[own] @ y[own] ** 2
+        self.state = Moments(*self.state)  # another tuple: the solution is out of date
+        return int(end)
 
     def _joined(self, graph: TaskGraph) -> Moments:
-        return Moments(*map(np.concatenate, zip(self.state, self._empty(1), strict=True)))
+        return appended(self.state, self._empty(1))
 
     def _left(self, graph: TaskGraph, position: int) -> Moments:
         """The task's samples go with it: what remains is the solution on the graph that remains."""
-        return Moments(*(np.delete(array, position, axis=0) for array in self.state))
+        return without(self.state, position)

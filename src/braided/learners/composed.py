@@ -10,7 +10,8 @@ from braided.features import FeatureMap
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, floats
+from braided.types import Floats, Ints
+from braided.validate import floats
 
 
 @final
@@ -43,8 +44,17 @@ class Composed(Learner):
         self.learner.state = state
 
     @property
+    def samples(self) -> int:
+        """The samples that the learner has learned."""
+        return self.learner.samples
+
+    @samples.setter
+    def samples(self, samples: int) -> None:
+        self.learner.samples = samples
+
+    @property
     def coef(self) -> Floats:
-        """The learner's weights, one column a feature."""
+        """The learner's weights, one column per feature."""
         return self.learner.coef
 
     def _derive(self, graph: TaskGraph) -> None:
@@ -78,14 +88,14 @@ class Composed(Learner):
 
     def dump(self) -> dict[str, Any]:
         """Return the two parts, and what only their composition knows."""
-        names = ("features", "learner", "n_features", "samples", "last_round")
+        names = ("features", "learner", "n_features", "_last_round")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Composed:
         """Return the composition that `dump` came from."""
         model = cls(dumped["features"], dumped["learner"].with_features(dumped["n_features"]))
-        model.learner, model.samples, model.last_round = (dumped[n] for n in ("learner", "samples", "last_round"))
+        model.learner, model._last_round = dumped["learner"], dumped["_last_round"]
         return model
 
     def __repr__(self) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from braided._compiled import kernel_rls
 from braided._compiled.kernel_rls import Dictionaries, Limits
-from braided._compiled.rls import RESIDUAL
+from braided._compiled.rls import RESIDUAL, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
-from braided.graph import TaskGraph
+from braided.graph import TaskGraph, inverse
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Learner
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, count, not_negative, positive
+from braided.types import Floats, Ints
+from braided.validate import count, not_negative, positive
 
 UNBOUNDED = sys.maxsize
 FIRST_CAPACITY = 16
@@ -46,6 +48,8 @@ class KernelLearner(Learner):
         most = UNBOUNDED if self.budget is None else self.budget
         self._limits = Limits(self.penalty, self.novelty, self.novelty_relative, most)
         self._kernel = as_kernel(kernel, count(n_features, "n_features"))
+        steps = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a user's own has no program
+        self._program = np.array(steps, dtype=np.float64)
         super().__init__(graph, n_features)
 
     @property
@@ -60,118 +64,120 @@ class KernelLearner(Learner):
             coef[t] = (dual_weights(state, f) * state.prior[row, state.rows[f, :m]]) @ state.inputs[f, :m]
         return coef
 
+    @property
+    def noise_variance(self) -> Floats:
+        """The estimated variance of each dictionary's noise; infinite before its first sample."""
+        return noise_variance(self.state.totals)
+
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-        predict(self.state, self._limits, self._kernel, X, tasks, mean, std)
+        if self._program.size:
+            kernel_rls.predict(self.state, self._limits, self._program, X, tasks, mean, std)
+            return
+        for i in range(len(X)):
+            phi, delta, _ = self._coordinates(X[i], tasks[i])
+            f = self.state.places[tasks[i], 0]
+            mean[i] = kernel_rls.forecast(self.state, f, phi)
+            if std.size:
+                std[i] = kernel_rls.spread(self.state, self._limits, f, phi, delta)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        self.state, learned = progressive(self.state, self._limits, self._kernel, batch, mean, std)
-        return learned
+        if not self._program.size:
+            return self._progressive_in_python(batch, mean, std)
+        done = 0
+        while True:
+            rest = batch.after(done)
+            learned, full = kernel_rls.progressive_inplace(
+                self.state, self._limits, self._program, *rest.columns, mean[done:], std[done:]
+            )
+            done += learned
+            if not full:
+                return done
+            self._make_room(int(batch.after(done).ends[0]))
+
+    def _progressive_in_python(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        """Sample by sample, on a copy: a function of the user's may raise at any moment."""
+        before = self.state
+        self.state = Dictionaries._make(array.copy() for array in before)
+        try:
+            return self._loop(batch, mean, std)
+        except BaseException:
+            self.state = before
+            raise
+
+    def _loop(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        first = 0
+        for end in batch.ends:
+            self._predict(batch.X[first:end], batch.tasks[first:end], mean[first:end], std[first:end])
+            for i in range(first, end):
+                self._make_room(1)
+                x, y, task, weight = batch.X[i], batch.y[i], batch.tasks[i], batch.weights[i]
+                phi, delta, kxx = self._coordinates(x, task)
+                g = np.empty(len(phi))
+                if not kernel_rls.absorb_inplace(self.state, self._limits, g, x, task, phi, delta, kxx, y, weight):
+                    return i
+            first = int(end)
+        return first
+
+    def _coordinates(self, x: Floats, task: int) -> tuple[Floats, float, float]:
+        """φ(x) with room for one more, its novelty and k(x, x), for a kernel of the user's own."""
+        state = self.state
+        f, row = state.places[task]
+        m = int(state.sizes[f])
+        points = np.vstack([state.inputs[f, :m], x])
+        kappa = np.asarray(self._kernel(points.copy(), x.copy()))
+        if kappa.shape != (m + 1,) or kappa.dtype.kind not in "fiu" or not np.isfinite(kappa).all():
+            raise InputError(f"the kernel gave {kappa!r} for X {points.shape}: it must give a finite number per row")
+        phi = state.prior[row, np.append(state.rows[f, :m], row)] * kappa
+        kxx = float(phi[m])
+        explained = kernel_rls.whiten_inplace(phi, state.factor[f], m)
+        return phi, max(kxx - explained, 0.0), kxx
+
+    def _make_room(self, arriving: int) -> None:
+        """See to it that every dictionary can take up the samples that arrive, doubling the capacity if not."""
+        capacity = self.state.inputs.shape[1]
+        needed = min(int(self.state.sizes.max()) + arriving, self._limits.budget)
+        if needed > capacity:
+            self.state = _padded(self.state, max(capacity, needed - capacity))
+
+    def _fits(self, state: Any) -> bool:
+        """Dictionaries may have any capacity, and the prior rows of tasks that left."""
+        capacity, n_rows = state.inputs.shape[1], len(state.prior)
+        alike = _padded(self.state, capacity - FIRST_CAPACITY)._replace(prior=np.empty((n_rows, n_rows)))
+        if not all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(state, alike, strict=True)):
+            return False
+        bounded = (
+            (state.sizes, capacity),
+            (state.rows, n_rows - 1),
+            (state.places, [len(state.inputs) - 1, n_rows - 1]),
+        )
+        return all(((numbers >= 0) & (numbers <= most)).all() for numbers, most in bounded)
 
 
-def empty(n_dictionaries: int, n_features: int, prior: Floats, places: Ints) -> Dictionaries:
+def empty(
+    n_dictionaries: int, n_features: int, prior: Floats, places: Ints, capacity: int = FIRST_CAPACITY
+) -> Dictionaries:
     """Return dictionaries without elements."""
-    F, capacity = n_dictionaries, FIRST_CAPACITY
+    F = n_dictionaries
     return Dictionaries(
         inputs=np.zeros((F, capacity, n_features)),
         rows=np.zeros((F, capacity), np.int64),
         factor=np.zeros((F, capacity, capacity)),
         weights=np.zeros((F, capacity)),
         covariance=np.zeros((F, capacity, capacity)),
-        totals=np.tile([1.0, 0.0, 0.0], (F, 1)),
+        totals=fresh_totals(F),
         sizes=np.zeros(F, np.int64),
         prior=prior.copy(),
         places=places,
     )
 
 
-def with_room(state: Dictionaries, least: int) -> Dictionaries:
-    """Return the same dictionaries with at least twice the capacity."""
-    extra = max(state.inputs.shape[1], least - state.inputs.shape[1])
+def _padded(state: Dictionaries, extra: int) -> Dictionaries:
+    """Return the same dictionaries with room for more elements."""
     grown = {}
     for name, sides in {"inputs": 1, "rows": 1, "factor": 2, "weights": 1, "covariance": 2}.items():
         array = getattr(state, name)
         grown[name] = np.pad(array, [(0, 0)] + [(0, extra)] * sides + [(0, 0)] * (array.ndim - 1 - sides))
     return state._replace(**grown)
-
-
-def predict(
-    state: Dictionaries, bounds: Limits, kernel: Kernel | UserKernel, X: Floats, tasks: Ints, mean: Floats, std: Floats
-) -> None:
-    """Forecast with either kind of kernel."""
-    if isinstance(kernel, Kernel):
-        kernel_rls.predict(state, bounds, np.array(kernel.program, dtype=np.float64), X, tasks, mean, std)
-        return
-    for i in range(len(X)):
-        phi, delta, _ = _coordinates(state, kernel, X[i], tasks[i])
-        f = state.places[tasks[i], 0]
-        mean[i] = kernel_rls.forecast(state, f, phi)
-        if std.size:
-            std[i] = kernel_rls.spread(state, bounds, f, phi, delta)
-
-
-def progressive(
-    state: Dictionaries, bounds: Limits, kernel: Kernel | UserKernel, batch: Batch, mean: Floats, std: Floats
-) -> tuple[Dictionaries, int]:
-    """Forecast and learn; return the state, in larger arrays where it had to grow, and how many were learned."""
-    if not isinstance(kernel, Kernel):
-        return _progressive_by_user(state, bounds, kernel, batch, mean, std)
-    program = np.array(kernel.program, dtype=np.float64)
-    X, y, tasks, weights, *_, ends = batch
-    done = 0
-    while True:
-        learned, full = kernel_rls.progressive_inplace(
-            state,
-            bounds,
-            program,
-            X[done:],
-            y[done:],
-            tasks[done:],
-            weights[done:],
-            ends[ends > done] - done,
-            mean[done:],
-            std[done:],
-        )
-        done += learned
-        if not full:
-            return state, done
-        next_group = int(ends[ends > done][0]) - done
-        state = with_room(state, min(int(state.sizes.max()) + next_group, bounds.budget))
-
-
-def _progressive_by_user(
-    state: Dictionaries, bounds: Limits, kernel: UserKernel, batch: Batch, mean: Floats, std: Floats
-) -> tuple[Dictionaries, int]:
-    """Sample by sample in Python, on a copy: a kernel of the user's may raise at any moment."""
-    state = Dictionaries._make(array.copy() for array in state)
-    first = 0
-    for end in batch.ends:
-        group = slice(first, end)
-        predict(state, bounds, kernel, batch.X[group], batch.tasks[group], mean[group], std[group])
-        for i in range(first, end):
-            if min(int(state.sizes.max()) + 1, bounds.budget) > state.inputs.shape[1]:
-                state = with_room(state, 0)
-            phi, delta, kxx = _coordinates(state, kernel, batch.X[i], batch.tasks[i])
-            g = np.empty(len(phi))
-            if not kernel_rls.absorb_inplace(
-                state, bounds, g, batch.X[i], batch.tasks[i], phi, delta, kxx, batch.y[i], batch.weights[i]
-            ):
-                return state, i
-        first = end
-    return state, first
-
-
-def _coordinates(state: Dictionaries, kernel: UserKernel, x: Floats, task: int) -> tuple[Floats, float, float]:
-    """φ(x) with room for one more, its novelty and k(x, x), for a kernel of the user's own."""
-    f, row = state.places[task]
-    m = int(state.sizes[f])
-    points = np.vstack([state.inputs[f, :m], x])
-    kappa = np.asarray(kernel(points.copy(), x.copy()), dtype=np.float64)
-    if kappa.shape != (m + 1,) or not np.isfinite(kappa).all():
-        raise InputError(f"the kernel gave {kappa!r} for X of shape {points.shape}: it must give a finite value a row")
-    phi = state.prior[row, np.append(state.rows[f, :m], row)] * kappa
-    kxx = float(phi[m])
-    explained = kernel_rls.whiten_inplace(phi, state.factor[f], m)
-    return phi, max(kxx - explained, 0.0), kxx
 
 
 def with_prior(
@@ -191,13 +197,12 @@ def with_prior(
         U: Floats = scipy.linalg.cholesky((K + K.T) / 2.0)
     except np.linalg.LinAlgError as error:
         raise NumericalError("the dictionary is singular under the enlarged graph: raise novelty") from error
-    P = np.tril(state.covariance[0, :m, :m])
-    information = _inverse(P + np.tril(P, -1).T)
+    information = inverse(symmetric(state.covariance[0, :m, :m]))
     beta = state.weights[0, :m]
     turn = scipy.linalg.solve_triangular(state.factor[0, :m, :m], U.T, trans="T").T  # U' U⁻¹
     data = turn @ (information - penalty * np.eye(m)) @ turn.T
     target = information @ beta
-    P = _inverse(data + penalty * np.eye(m))
+    P = inverse(data + penalty * np.eye(m))
     weights = P @ (turn @ target)
     state.totals[0, RESIDUAL] += target @ beta - (turn @ target) @ weights
     state.factor[0, :m, :m] = U
@@ -213,9 +218,3 @@ def dual_weights(state: Dictionaries, f: int) -> Floats:
         return np.zeros(0)
     alpha: Floats = scipy.linalg.solve_triangular(state.factor[f, :m, :m], state.weights[f, :m])
     return alpha
-
-
-def _inverse(matrix: Floats) -> Floats:
-    inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(len(matrix)))
-    symmetric: Floats = (inverse + inverse.T) / 2.0
-    return symmetric

@@ -8,12 +8,14 @@ it. The result is the solution on the enlarged graph, without ever passing throu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from braided.graph import TaskGraph
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
+
+State = TypeVar("State", bound=tuple[Any, ...])
 
 
 class Arrival(NamedTuple):
@@ -33,6 +35,16 @@ def arrival(graph: TaskGraph, enlarged: TaskGraph) -> Arrival:
     near = np.flatnonzero(f)
     gained = (enlarged.relation.diagonal()[:-1] - graph.relation.diagonal())[near]
     return Arrival(near, f[near] / g, float(g), np.diag(gained) - np.outer(f[near], f[near]) / g)
+
+
+def appended(state: State, new: State) -> State:
+    """Return a state whose arrays have one row per task, with the new task's row at the end."""
+    return type(state)(*map(np.concatenate, zip(state, new, strict=True)))
+
+
+def without(state: State, position: int) -> State:
+    """Return a state whose arrays have one row per task, without the row of the task that leaves."""
+    return type(state)(*(np.delete(array, position, axis=0) for array in state))
 
 
 def expected_weights(arrived: Arrival, weights: Floats) -> Floats:

@@ -8,7 +8,7 @@
 | W      | `coef`       | (T, d)    | weights that fit the data, w_t = (R_t + ρI)⁻¹(p_t + ρ(z_t − u_t)) |
 | Z, U   |              | (T, d)    | weights that fit the graph, ρ(λA + ρI)⁻¹(W + U); duals      |
 
-One iteration a round (a sample learned without a round is a round), so it only follows the solution that MTWRLS
+One iteration per round (a sample learned without a round is a round), so it only follows the solution that MTWRLS
 holds; on data that stay the same it converges to it. A sample of weight 0 is an iteration without new data.
 
 >>> import braided as bd
@@ -28,21 +28,21 @@ from __future__ import annotations
 from typing import final
 
 import numpy as np
-import scipy.linalg
 
 from braided._compiled.admm import Consensus, progressive_inplace
 from braided._compiled.linear import forecast_inplace
-from braided.forgetting import Exponential, own_clock
-from braided.graph import TaskGraph
+from braided.forgetting import Forgetting, own_clock
+from braided.graph import TaskGraph, inverse
 from braided.learners.base import Learner
-from braided.learners.joining import arrival, expected_weights
+from braided.learners.joining import appended, arrival, expected_weights, without
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, positive
+from braided.types import Floats, Ints
+from braided.validate import positive
 
 
 @final
 class MADMM(Learner):
-    """Multi-task online ADMM; O(d³) a sample and O(d²T + dT²) a round."""
+    """Multi-task online ADMM; O(d³) per sample and O(d²T + dT²) per round."""
 
     parameters = ("penalty", "rho", "forgetting")
     state: Consensus
@@ -54,7 +54,7 @@ class MADMM(Learner):
         n_features: int,
         penalty: float = 1.0,
         rho: float = 1.0,
-        forgetting: float | Exponential = 1.0,
+        forgetting: float | Forgetting = 1.0,
     ) -> None:
         self.penalty = positive(penalty, "penalty")
         self.rho = positive(rho, "rho")
@@ -67,10 +67,7 @@ class MADMM(Learner):
         return self.state.weights.copy()
 
     def _derive(self, graph: TaskGraph) -> None:
-        A = graph.relation.toarray() if graph.is_sparse else graph.relation
-        eye = np.eye(graph.n_tasks)
-        factor = scipy.linalg.cho_factor(self.penalty / self.rho * A + eye, lower=True)
-        self._smoother = np.ascontiguousarray(scipy.linalg.cho_solve(factor, eye))
+        self._smoother = inverse(self.penalty / self.rho * graph.dense_relation + np.eye(graph.n_tasks))
 
     def _start(self) -> Consensus:
         return self._empty(self.graph.n_tasks)
@@ -85,18 +82,15 @@ class MADMM(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        X, y, tasks, weights, *_, ends = batch
-        return progressive_inplace(
-            self.state, self._smoother, self.rho, self.forgetting, X, y, tasks, weights, ends, mean
-        )
+        fades = self.forgetting.fades(batch.opens).prod(axis=1)
+        return progressive_inplace(self.state, self._smoother, self.rho, *batch.columns, fades, mean)
 
     def _joined(self, graph: TaskGraph) -> Consensus:
-        both = Consensus(*map(np.concatenate, zip(self.state, self._empty(1), strict=True)))
         arrived = arrival(self.graph, graph)
-        return both._replace(
+        return appended(self.state, self._empty(1))._replace(
             weights=expected_weights(arrived, self.state.weights),
             copies=expected_weights(arrived, self.state.copies),
         )
 
     def _left(self, graph: TaskGraph, position: int) -> Consensus:
-        return Consensus(*(np.delete(array, position, axis=0) for array in self.state))
+        return without(self.state, position)

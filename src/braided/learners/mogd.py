@@ -7,7 +7,7 @@
 | A      |           | (T, T) | relation matrix of the graph                   |
 | w      | `coef`    | (T, d) | the tasks' weights                             |
 
-When task t is seen: w_t ← w_t − 2η_i [−e x + λ Σ_j A_tj w_j]. Costs O(d · neighbours) a sample, has no memory but
+When task t is seen: w_t ← w_t − 2η_i [−e x + λ Σ_j A_tj w_j]. Costs O(d · neighbours) per sample, has no memory but
 the weights, and diverges (NumericalError) where the step is too long for the data.
 
 >>> import braided as bd
@@ -33,7 +33,8 @@ from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.joining import arrival, expected_weights
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, positive
+from braided.types import Floats, Ints
+from braided.validate import positive
 
 
 @final
@@ -65,8 +66,7 @@ class MOGD(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        X, y, tasks, weights, *_, ends = batch
-        return progressive_inplace(self.state, self._relation, self.step, X, y, tasks, weights, ends, mean)
+        return progressive_inplace(self.state, self._relation, self.step, *batch.columns, mean)
 
     def _joined(self, graph: TaskGraph) -> Descent:
         weights = expected_weights(arrival(self.graph, graph), self.state.weights)

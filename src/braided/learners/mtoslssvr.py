@@ -6,13 +6,13 @@ takes up an input only if those it has can't express it.
 | symbol | name           | shape  | meaning                                                        |
 |--------|----------------|--------|----------------------------------------------------------------|
 | λ      | `penalty`      |        | weight of the graph and its ridge against the data             |
-| ν      | `novelty`      |        | squared distance (Eq. 27) above which an input is news         |
-| D      | `dictionary`   | (m, d) | the inputs taken up                                            |
+| ν      | `novelty`      |        | squared distance (Eq. 29) above which an input is news         |
+| D      | `dictionary`   | (m, d) | the inputs taken up, and their tasks                           |
 | α      | `dual_coef`    | (m,)   | their weights                                                  |
 | K = U'U|                | (m, m) | their kernel matrix; U is what is stored                       |
 | P̃      |                | (m, m) | (Φ'Φ + λI)⁻¹ in the coordinates φ = U⁻ᵀk; the paper's P is U'P̃U|
 
-With the linear kernel and ν → 0 it equals MTWRLS without forgetting. Costs O(m² + dm) a sample.
+With the linear kernel and ν → 0 it equals MTWRLS without forgetting. Costs O(m² + dm) per sample.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
@@ -35,7 +35,7 @@ from braided._compiled.kernel_rls import Dictionaries
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.dictionary import KernelLearner, dual_weights, empty, with_prior
 from braided.learners.joining import arrival, enlarge
-from braided.validate import Floats
+from braided.types import Floats
 
 
 @final
@@ -47,8 +47,8 @@ class MTOSLSSVR(KernelLearner):
     graph, n_features, penalty
         As for MTWRLS.
     kernel
-        "linear", "rbf", a kernel of `braided.kernels`, or a function(X, x) of your own, which runs in Python and
-        can't be saved.
+        "linear", "rbf" (of width √(d/2), for standardised features), a kernel of `braided.kernels`, or a
+        function(X, x) of your own, which runs in Python and can't be saved.
     novelty
         ν, 0 or more, in the units of k(x, x); a share of k(x, x) with `novelty_relative=True`.
     budget

@@ -6,13 +6,13 @@ after every sample it holds the exact solution of the graph-regularised problem.
 | symbol | name         | shape    | meaning                                                      |
 |--------|--------------|----------|--------------------------------------------------------------|
 | λ      | `penalty`    |          | weight of the graph and its ridge against the data           |
-| σ      | `forgetting` |          | what the past fades by, a sample (or a policy)               |
+| σ      | `forgetting` |          | what the past fades by, per sample (or a policy)             |
 | A      | `relation`   | (T, T)   | of the graph                                                 |
 | w      | `coef`       | (T, d)   | the tasks' weights, Eq. 17                                   |
 | P      | `covariance` | (dT, dT) | inverse of the information, starts as (λA)⁻¹ ⊗ I, Eq. 18     |
-| s²     | `noise`      |          | minimum of the objective over the effective number of samples|
+| s²     | `noise_variance` |      | minimum of the objective over the effective number of samples|
 
-Costs O(d²T²) a sample. A forecast's variance is s² (1 + z'Pz).
+Costs O(d²T²) per sample. A forecast's variance is s² (1 + z'Pz).
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
@@ -33,13 +33,24 @@ from typing import final
 
 import numpy as np
 
-from braided._compiled.rls import COUNT, RESIDUAL, SCALE, Filters, predict, progressive_inplace
+from braided._compiled.rls import (
+    COUNT,
+    RESIDUAL,
+    SCALE,
+    Filters,
+    fresh_totals,
+    noise_variance,
+    predict,
+    progressive_inplace,
+    symmetric,
+)
 from braided.forgetting import Forgetting, as_forgetting
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.joining import arrival, enlarge
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, positive
+from braided.types import Floats, Ints
+from braided.validate import positive
 
 
 @final
@@ -79,14 +90,12 @@ class MTWRLS(Learner):
     @property
     def covariance(self) -> Floats:
         """P, the covariance (dT, dT) of the stacked weights, up to the noise."""
-        P = np.tril(self.state.covariance[0]) * self.state.totals[0, SCALE]
-        return P + np.tril(P, -1).T
+        return symmetric(self.state.covariance[0]) * self.state.totals[0, SCALE]
 
     @property
-    def noise(self) -> float:
-        """s², the variance of the noise; infinite before the first sample."""
-        totals = self.state.totals[0]
-        return float(totals[RESIDUAL] / totals[COUNT]) if totals[COUNT] > 0 else np.inf
+    def noise_variance(self) -> float:
+        """s², the estimated variance of the noise; infinite before the first sample."""
+        return float(noise_variance(self.state.totals)[0])
 
     def _start(self) -> Filters:
         prior = self.graph.inverse / self.penalty
@@ -99,15 +108,12 @@ class MTWRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = self.forgetting.fades(batch.opens)
-        X, y, tasks, weights, *_, ends = batch
-        return progressive_inplace(self.state, X, y, tasks, weights, fades, ends, mean, std)
+        return progressive_inplace(self.state, *batch.columns, self.forgetting.fades(batch.opens), mean, std)
 
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(self.graph, graph), self.penalty)
-        residual, count = self.state.totals[0, RESIDUAL] + grown, self.state.totals[0, COUNT]
-        return _filter(weights, P, residual, count)
+        return _filter(weights, P, self.state.totals[0, RESIDUAL] + grown, self.state.totals[0, COUNT])
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
@@ -119,4 +125,6 @@ class MTWRLS(Learner):
 
 
 def _filter(weights: Floats, P: Floats, residual: float = 0.0, count: float = 0.0) -> Filters:
-    return Filters(weights.reshape(1, -1), np.tril(P)[None], np.array([[1.0, residual, count]]))
+    totals = fresh_totals(1)
+    totals[0, [RESIDUAL, COUNT]] = residual, count
+    return Filters(weights.reshape(1, -1), np.tril(P)[None], totals)

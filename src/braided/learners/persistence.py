@@ -18,9 +18,9 @@ import numpy as np
 from braided._compiled.naive import last_value_inplace
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import Learner
+from braided.learners.joining import appended, without
 from braided.learners.samples import Batch
-from braided.learners.single import unrelated
-from braided.validate import Floats, Ints
+from braided.types import Floats, Ints
 
 
 class Last(NamedTuple):
@@ -31,13 +31,13 @@ class Last(NamedTuple):
 
 @final
 class Persistence(Learner):
-    """Forecast of each task's last value; features are checked, and of no consequence."""
+    """Forecast of each task's last value; features are checked, and not used."""
 
     shares = False
     state: Last
 
     def __init__(self, tasks: Iterable[TaskKey] | TaskGraph, n_features: int) -> None:
-        super().__init__(unrelated(tasks), n_features)
+        super().__init__(TaskGraph.independent(tasks), n_features)
 
     def _start(self) -> Last:
         return Last(np.zeros(self.graph.n_tasks))
@@ -49,7 +49,7 @@ class Persistence(Learner):
         return last_value_inplace(self.state.values, batch.y, batch.tasks, batch.weights, batch.ends, mean)
 
     def _joined(self, graph: TaskGraph) -> Last:
-        return Last(np.append(self.state.values, 0.0))
+        return appended(self.state, Last(np.zeros(1)))
 
     def _left(self, graph: TaskGraph, position: int) -> Last:
-        return Last(np.delete(self.state.values, position))
+        return without(self.state, position)

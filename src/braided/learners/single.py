@@ -1,4 +1,4 @@
-"""WRLS and OSLSSVR: one filter a task, what the multi-task learners are measured against.
+"""WRLS and OSLSSVR: one filter per task, what the multi-task learners are measured against.
 
 | symbol | name         | shape     | meaning                                                   |
 |--------|--------------|-----------|-----------------------------------------------------------|
@@ -6,7 +6,7 @@
 | σ      | `forgetting` |           | what a task's past fades by when the task is seen         |
 | w      | `coef`       | (T, d)    | the tasks' weights, Eq. 17                                |
 | P      | `covariance` | (T, d, d) | a filter's covariance, starts as I/λ, Eq. 18              |
-| ν      | `novelty`    |           | squared distance (Eq. 27) above which an input is news    |
+| ν      | `novelty`    |           | squared distance (Eq. 29) above which an input is news    |
 
 >>> import braided as bd
 >>> model = bd.WRLS(["north", "south"], n_features=2, penalty=0.5)
@@ -15,7 +15,7 @@
 array([[0.909, 1.818],
        [0. , 0. ]])
 
-Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18 and 24–27.
+Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18 and 25–29.
 """
 
 from __future__ import annotations
@@ -26,24 +26,21 @@ from typing import final
 import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
-from braided._compiled.rls import SCALE, Filters, predict, progressive_inplace
-from braided.forgetting import Exponential, own_clock
+from braided._compiled.rls import SCALE, Filters, fresh_totals, noise_variance, predict, progressive_inplace, symmetric
+from braided.forgetting import Forgetting, own_clock
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.base import Learner
-from braided.learners.dictionary import KernelLearner, empty, with_room
+from braided.learners.dictionary import KernelLearner, empty
+from braided.learners.joining import appended, without
 from braided.learners.samples import Batch
-from braided.validate import Floats, Ints, positive
-
-
-def unrelated(tasks: Iterable[TaskKey] | TaskGraph) -> TaskGraph:
-    """Return the tasks without edges."""
-    return TaskGraph.independent(tasks.tasks if isinstance(tasks, TaskGraph) else tasks)
+from braided.types import Floats, Ints
+from braided.validate import positive
 
 
 @final
 class WRLS(Learner):
-    """Weighted recursive least squares, one filter a task; O(d²) a sample.
+    """Weighted recursive least squares, one filter per task; O(d²) per sample.
 
     `tasks` are keys, or a graph whose keys are taken and whose edges are not.
     """
@@ -58,11 +55,11 @@ class WRLS(Learner):
         tasks: Iterable[TaskKey] | TaskGraph,
         n_features: int,
         penalty: float = 1.0,
-        forgetting: float | Exponential = 1.0,
+        forgetting: float | Forgetting = 1.0,
     ) -> None:
         self.penalty = positive(penalty, "penalty")
         self.forgetting = own_clock(forgetting, "WRLS")
-        super().__init__(unrelated(tasks), n_features)
+        super().__init__(TaskGraph.independent(tasks), n_features)
 
     @property
     def coef(self) -> Floats:
@@ -72,13 +69,17 @@ class WRLS(Learner):
     @property
     def covariance(self) -> Floats:
         """P, the filters' covariances (T, d, d)."""
-        P = np.tril(self.state.covariance) * self.state.totals[:, SCALE, None, None]
-        return P + np.tril(P, -1).swapaxes(1, 2)
+        return symmetric(self.state.covariance) * self.state.totals[:, SCALE, None, None]
+
+    @property
+    def noise_variance(self) -> Floats:
+        """The estimated variance (T,) of each task's noise; infinite before its first sample."""
+        return noise_variance(self.state.totals)
 
     def _filters(self, n_tasks: int) -> Filters:
         d = self.n_features
         covariance = np.tile(np.eye(d) / self.penalty, (n_tasks, 1, 1))
-        return Filters(np.zeros((n_tasks, d)), covariance, np.tile([1.0, 0.0, 0.0], (n_tasks, 1)))
+        return Filters(np.zeros((n_tasks, d)), covariance, fresh_totals(n_tasks))
 
     def _start(self) -> Filters:
         return self._filters(self.graph.n_tasks)
@@ -87,21 +88,20 @@ class WRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = np.ones((len(batch.X), 2))
-        fades[:, 0] = self.forgetting  # the whole of the one filter that sees the sample
-        X, y, tasks, weights, *_, ends = batch
-        return progressive_inplace(self.state, X, y, tasks, weights, fades, ends, mean, std)
+        fades = self.forgetting.fades(batch.opens)
+        fades[:, 0], fades[:, 1] = fades.prod(axis=1), 1.0  # the one filter that sees the sample is the task's own
+        return progressive_inplace(self.state, *batch.columns, fades, mean, std)
 
     def _joined(self, graph: TaskGraph) -> Filters:
-        return Filters(*map(np.concatenate, zip(self.state, self._filters(1), strict=True)))
+        return appended(self.state, self._filters(1))
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
-        return Filters(*(np.delete(array, position, axis=0) for array in self.state))
+        return without(self.state, position)
 
 
 @final
 class OSLSSVR(KernelLearner):
-    """Online sparse least squares support vector regression, one dictionary a task.
+    """Online sparse least squares support vector regression, one dictionary per task.
 
     Parameters as for MTOSLSSVR; all dictionaries have room for what the largest needs.
 
@@ -123,22 +123,21 @@ class OSLSSVR(KernelLearner):
         budget: int | None = None,
         novelty_relative: bool = False,
     ) -> None:
-        super().__init__(unrelated(tasks), n_features, kernel, penalty, novelty, budget, novelty_relative)
+        super().__init__(TaskGraph.independent(tasks), n_features, kernel, penalty, novelty, budget, novelty_relative)
 
     def _start(self) -> Dictionaries:
         n_tasks = self.graph.n_tasks
         return empty(n_tasks, self.n_features, np.ones((1, 1)), _own_dictionaries(n_tasks))
 
     def _joined(self, graph: TaskGraph) -> Dictionaries:
-        new = empty(1, self.n_features, self.state.prior, self.state.places)
-        while new.inputs.shape[1] < self.state.inputs.shape[1]:
-            new = with_room(new, self.state.inputs.shape[1])
-        both = [np.concatenate(pair) for pair in zip(self.state[:-2], new[:-2], strict=True)]
-        return Dictionaries._make([*both, self.state.prior, _own_dictionaries(graph.n_tasks)])
+        places, capacity = _own_dictionaries(graph.n_tasks), self.state.inputs.shape[1]
+        new = empty(1, self.n_features, self.state.prior, places, capacity)
+        return appended(self.state, new)._replace(prior=self.state.prior, places=places)
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
-        rest = [np.delete(array, position, axis=0) for array in self.state[:-2]]
-        return Dictionaries._make([*rest, self.state.prior, _own_dictionaries(graph.n_tasks)])
+        *own, prior, _ = self.state
+        rest = [np.delete(array, position, axis=0) for array in own]
+        return Dictionaries._make([*rest, prior, _own_dictionaries(graph.n_tasks)])
 
 
 def _own_dictionaries(n_tasks: int) -> Ints:
