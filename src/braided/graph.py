@@ -145,6 +145,8 @@ class TaskGraph:
         choice(measure, "measure", ("spearman", "pearson"))
         if tasks is None and isinstance(history, Table):
             tasks = history.columns
+        if isinstance(history, Table):
+            history = np.stack([_column(history, name) for name in history.columns], axis=1)
         similarity = correlations(history, ranks=measure == "spearman", difference=difference)
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
         silent = [key for key, row in zip(graph.tasks, similarity, strict=True) if not row.any()]
@@ -254,8 +256,10 @@ class TaskGraph:
 
     def indices(self, tasks: Tasks) -> Ints:
         """Positions of many tasks."""
-        if not isinstance(tasks, Iterable):
+        if isinstance(tasks, str) or not isinstance(tasks, Iterable):
             raise InputError(f"tasks is {tasks!r}: give one key per sample")
+        if isinstance(tasks, np.ndarray) and tasks.dtype.kind not in "iuUOT":
+            raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
         keys = tasks.ravel().tolist() if isinstance(tasks, np.ndarray) else list(tasks)
         try:
             return np.fromiter(map(self._index.__getitem__, keys), np.int64, len(keys))
@@ -275,7 +279,9 @@ class TaskGraph:
         return {self.tasks[j]: float(s) for j, s in sorted(zip(columns, values, strict=True))}
 
     def join(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> TaskGraph:
-        """Return the graph with one more task, alike to others as told."""
+        """Return the graph with one more task, alike to others as told; `sign` holds for it too."""
+        if similar_to is not None and not isinstance(similar_to, Mapping):
+            raise InputError(f"similar_to is {similar_to!r}: give a dictionary from key to similarity")
         links = np.zeros(self.n_tasks)
         for other, similarity in (similar_to or {}).items():
             links[self.index(other)] = real(similarity, f"similarity to {other!r}")
@@ -308,6 +314,8 @@ def inverse(matrix: Floats) -> Floats:
 
 def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
     """Check that the keys are distinct strings or integers, and return them as Python's own."""
+    if isinstance(tasks, set | frozenset) or not isinstance(tasks, Iterable):
+        raise InputError(f"tasks is {tasks!r}: give the keys in order, as a list")
     keys: list[TaskKey] = []
     for key in [tasks] if isinstance(tasks, str) else tasks:
         plain = key.item() if isinstance(key, np.generic) else key
@@ -320,6 +328,16 @@ def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
         twice = next(key for i, key in enumerate(keys) if key in keys[:i])
         raise InputError(f"task {twice!r} appears twice: each task needs a key of its own")
     return tuple(keys)
+
+
+def _column(table: Any, name: Any) -> Floats:
+    column = np.asarray(table[name])
+    if column.dtype.kind not in "fiuO" or any(isinstance(value, str) for value in column[:1]):
+        raise InputError(f"column {name!r} of the history has dtype {column.dtype}: give numbers, one column per task")
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"column {name!r} of the history holds something that is no number: {error}") from error
 
 
 def _known(key: object, index: Mapping[TaskKey, int]) -> bool:

@@ -122,6 +122,7 @@ def as_kernel(kernel: str | Kernel | UserKernel, n_features: int) -> Kernel | Us
         if kernel not in named:
             raise InputError(f"kernel is {kernel!r}: choose 'linear', 'rbf', or make one in braided.kernels")
         return named[kernel]
-    if not callable(kernel):
+    uncalled: tuple[object, ...] = (linear, rbf, polynomial)
+    if not callable(kernel) or kernel in uncalled:
         raise InputError(f"kernel is {kernel!r}: give a name, a kernel of braided.kernels, or a function(X, x)")
     return kernel

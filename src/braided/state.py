@@ -43,8 +43,12 @@ PARTS = {part.__name__: part for part in (ELM, Chain, Exponential, Kernel, Scale
 
 def save(model: Learner, path: str | os.PathLike[str]) -> None:
     """Write a model to a file, whole or not at all."""
+    if not isinstance(model, Learner):
+        raise FileError(f"{type(model).__name__} is not a learner: only learners are saved")
     data = dumps(model)
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileError(f"folder {str(target.parent)!r} does not exist: make it first")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:

@@ -70,6 +70,8 @@ def floats(values: Any, name: str, ndim: int, remedy: str = "give finite numbers
     The array is the caller's own where it already has that form, and never changed.
     """
     array = np.asarray(values)
+    if array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat):
+        array = array.astype(np.float64)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} has dtype {array.dtype}: it must hold real numbers; convert it to float64")
     if array.ndim != ndim:

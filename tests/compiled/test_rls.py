@@ -47,6 +47,13 @@ def test_gain_and_quadratic_read_one_triangle_only(n, start, d):
     assert rls.quadratic(half, start, x) == pytest.approx(z @ P @ z, rel=1e-12)
 
 
+def test_totals_and_triangles():
+    assert rls.fresh_totals(2).tolist() == [[1.0, 0.0, 0.0]] * 2
+    P = symmetric(np.random.default_rng(0), 4)
+    assert (rls.symmetric(np.stack([P, 2 * P])) == np.stack([P, 2 * P])).all()
+    assert rls.noise_variance(np.array([[1.0, 8.0, 2.0], [1.0, 0.0, 0.0]])).tolist() == [4.0, np.inf]
+
+
 def test_deviation():
     assert rls.deviation(np.array([1.0, 0.0, 0.0]), 2.0) == np.inf
     assert rls.deviation(np.array([1.0, 8.0, 2.0]), 3.0) == pytest.approx(4.0)

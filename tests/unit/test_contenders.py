@@ -65,6 +65,15 @@ def test_graph_ridge_is_the_batch_solution(form, storage):
     assert worst(std, expected_std) < 1e-9
 
 
+def test_graph_ridge_names_the_sample_that_overflows_and_holds_those_before():
+    model = bd.GraphRidge(bd.TaskGraph.pooled(["a", "b"]), 1)
+    with pytest.raises(bd.NumericalError, match=r"broke down at sample 2 \(task 'b'\)"):
+        model.learn_many([[1.0], [2.0], [1e200], [3.0]], [1.0] * 4, ["a", "b", "b", "a"])
+    held = bd.GraphRidge(bd.TaskGraph.pooled(["a", "b"]), 1)
+    held.learn_many([[1.0], [2.0]], [1.0] * 2, ["a", "b"])
+    assert (model.samples, model.coef.tolist()) == (2, held.coef.tolist())
+
+
 def test_graph_ridge_refitted_by_round_is_mtwrls():
     rng = np.random.default_rng(4)
     graph = random_graph(rng, 4)

@@ -142,6 +142,12 @@ def test_history_may_be_a_data_frame():
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["north", "south"])
     assert bd.TaskGraph.from_history(frame).tasks == ("north", "south")
+    holed = frame.astype("Float64").mask(frame > 2)
+    assert bd.TaskGraph.from_history(holed).tasks == ("north", "south")
+    with pytest.raises(bd.InputError, match="column 'time' of the history has dtype datetime64"):
+        bd.TaskGraph.from_history(frame.assign(time=pd.Timestamp("2024-01-01")))
+    with pytest.raises(bd.InputError, match="column 'name' of the history"):
+        bd.TaskGraph.from_history(frame.assign(name="x"))
     similar = pd.DataFrame([[1.0, 0.5], [0.5, 1.0]], columns=["x", "y"])
     assert bd.TaskGraph(similar).neighbours("x") == {"y": 0.5}
 

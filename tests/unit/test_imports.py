@@ -19,6 +19,13 @@ def test_a_graph_needs_no_compiler():
     assert "numba" not in loaded_by("import braided as bd; bd.TaskGraph.pooled(['a', 'b']).inverse")
 
 
+def test_it_runs_where_nothing_can_be_cached(tmp_path):
+    """A read-only install without a home: compiled in every process, and no error."""
+    code = "from numba.core import caching; caching.CacheImpl._locator_classes = []\n"
+    code += "from braided._compiled.linear import dot; import numpy as np; assert dot(np.ones(2), np.ones(2)) == 2"
+    loaded_by(code)
+
+
 def test_all_public_names_resolve():
     assert set(bd.__all__) <= set(dir(bd))
     for name in bd.__all__:

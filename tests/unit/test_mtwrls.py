@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import braided as bd
+from braided.state import dumps
 from tests.reference.linear import batch, own_clock, recursion, stack
 from tests.streams import random_graph, random_stream, worst
 
@@ -186,3 +187,16 @@ def test_strong_forgetting_stops_with_an_error_and_not_with_nan():
         model.progressive(X, y, tasks)
     assert 0 < model.samples < len(y)
     assert np.isfinite(model.coef).all()
+
+
+@pytest.mark.parametrize("per", ["sample", "round", "task"])
+def test_a_sample_that_cannot_be_learned_leaves_no_trace(per):
+    rng = np.random.default_rng(12)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=5)
+    model = bd.MTWRLS(random_graph(rng, 3), 2, 1.0, bd.Exponential(0.9, per=per))
+    model.learn_many(X, y, tasks, rounds=rounds)
+    before = dumps(model)
+    for _ in range(2):
+        with pytest.raises(bd.NumericalError, match="broke down at sample 0"):
+            model.learn_one([1e200, 0.0], 1.0, task=0, round=99)
+        assert dumps(model) == before

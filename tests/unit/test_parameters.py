@@ -31,6 +31,9 @@ GRAPH = bd.TaskGraph.pooled(["a", "b"])
         (lambda: bd.Exponential(0.9, per="week"), "per is 'week': choose one of 'sample', 'round', 'task'"),
         (lambda: bd.WRLS(["a"], 0), "n_features is 0"),
         (lambda: bd.WRLS([], 2), "no tasks"),
+        (lambda: bd.WRLS(12, 2), "tasks is 12: give the keys in order"),
+        (lambda: bd.WRLS({"a"}, 2), "tasks is {'a'}: give the keys in order"),
+        (lambda: bd.MTOSLSSVR(GRAPH, 2, kernel=kernels.rbf), "give a name, a kernel of braided.kernels"),
         (lambda: bd.WRLS(["a"], 2, penalty=0), "penalty is 0"),
         (lambda: bd.WRLS(["a"], 2, penalty=1e-320), "penalty is 9.99989e-321"),
         (lambda: bd.WRLS(["a"], 2, forgetting=2), "forgetting is 2"),
@@ -77,13 +80,17 @@ def test_what_cannot_be_is_refused_with_its_remedy(make, message):
         (lambda m: m.learn_many(np.ones((3, 2)), [1] * 2, ["a"] * 3), "y has 2 values for 3 samples"),
         (lambda m: m.learn_many(np.ones((3, 2)), [1] * 3, ["a"] * 2), "tasks has 2 values for 3 samples"),
         (lambda m: m.learn_many(np.ones((2, 2)), [1] * 2, ["a", "c"]), "unknown task 'c' at position 1"),
+        (lambda m: m.learn_many(np.ones((1, 2)), [1], "a"), "tasks is 'a': give one key per sample"),
+        (lambda m: m.learn_many(np.ones((1, 2)), [1], None), "tasks is None: give one key per sample"),
+        (lambda m: m.learn_many(np.ones((1, 2)), [1], np.ones(1)), "tasks has dtype float64"),
+        (lambda m: m.add_task("c", ["a"]), r"similar_to is \['a'\]: give a dictionary"),
         (
             lambda m: m.progressive(np.ones((3, 2)), [1] * 3, ["a"] * 3, rounds=[0, 2, 1]),
-            r"rounds\[2\] is 1, below the one before: sort the samples by round",
+            r"rounds\[2\], 1, is below the one before: sort the samples by round",
         ),
         (
             lambda m: m.progressive(np.ones((1, 2)), [1], ["a"], rounds=np.array(["NaT"], "datetime64[s]")),
-            r"rounds\[0\] is missing \(NaT\)",
+            r"rounds\[0\], NaT, is missing",
         ),
     ],
 )
@@ -123,8 +130,37 @@ def test_time_stamps_of_any_unit_name_the_same_round():
     for stamp in (datetime.datetime(2024, 1, 1), datetime.date(2024, 1, 1), pd.Timestamp("2024-01-01")):
         model.learn_one(X[0], 1.0, task="a", round=stamp)
         assert model.state.totals[0, 0] == scale
+    abroad = datetime.timezone(datetime.timedelta(hours=2))
+    model.learn_one(X[0], 1.0, task="a", round=datetime.datetime(2024, 1, 1, 2, tzinfo=abroad))
+    assert model.state.totals[0, 0] == scale
     model.learn_one(X[0], 1.0, task="a", round=datetime.datetime(2024, 1, 2))
     assert model.state.totals[0, 0] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("rounds", "message"),
+    [
+        (pd.period_range("2024-01-01", periods=2, freq="h"), "give one integer, datetime or datetime64 per sample"),
+        (["2024-01-01", "2024-01-02"], "rounds has dtype <U10"),
+        (np.array(["2024", "2025"], dtype=object), "rounds has dtype <U4"),
+        (np.array([0, 100], "datetime64[ns]"), r"rounds\[1\].*finer than a microsecond"),
+        (np.array([0, 2**63], np.uint64), r"rounds\[1\], 9223372036854775808, is finer"),
+        (pd.to_datetime(["2024-01-01", None]), r"rounds\[1\], NaT, is missing"),
+        ([[0, 1]], r"shape \(1, 2\)"),
+    ],
+)
+def test_labels_that_would_be_misread_are_refused(rounds, message):
+    with pytest.raises(bd.InputError, match=message):
+        bd.MTWRLS(GRAPH, 2).learn_many(np.ones((2, 2)), [1, 1], ["a", "b"], rounds=rounds)
+
+
+def test_nullable_columns_of_pandas_are_numbers():
+    frame = pd.DataFrame({"u": [1.0, 2.0], "v": [3, 4]}).astype({"u": "Float64", "v": "Int64"})
+    model = bd.MTWRLS(GRAPH, 2)
+    model.learn_many(frame, frame["u"], pd.Series(["a", "b"], dtype="category"), rounds=frame["v"])
+    assert model.samples == 2
+    with pytest.raises(bd.InputError, match="X has dtype object"):
+        model.predict_many(frame.assign(u=[pd.NA, 1.0]), ["a", "b"])
 
 
 def test_without_labels_every_sample_is_a_round():

@@ -119,6 +119,26 @@ def test_a_failed_save_leaves_the_old_file(model, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["model.braided"]
 
 
+def test_only_learners_are_saved_and_only_where_there_is_a_folder(model, tmp_path):
+    with pytest.raises(bd.FileError, match="TaskGraph is not a learner"):
+        bd.save(model.graph, tmp_path / "graph")
+    with pytest.raises(bd.FileError, match="nowhere' does not exist: make it first"):
+        bd.save(model, tmp_path / "nowhere" / "model")
+
+
+def test_a_file_whose_arrays_do_not_fit_is_refused_before_compiled_code_reads_past_them(model):
+    content = dumps(model)[:-CHECKSUM_SIZE]
+    with pytest.raises(bd.FileError, match="do not fit its tasks and features"):
+        loads(_signed(content.replace(b'"n_features": 2', b'"n_features": 3')))
+    with pytest.raises(bd.FileError, match="no complete model"):
+        loads(_signed(content.replace(b'"samples"', b'"sampled"')))
+    kernel = bd.MTOSLSSVR(model.graph, 2)
+    kernel.learn_one([1.0, 2.0], 1.0, task=0)
+    kernel.state.sizes[0] = 99
+    with pytest.raises(bd.FileError, match="do not fit"):
+        loads(dumps(kernel))
+
+
 def test_a_saved_file_has_the_permissions_of_any_other(model, tmp_path):
     (tmp_path / "plain").write_text("")
     bd.save(model, tmp_path / "model")

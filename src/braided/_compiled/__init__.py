@@ -14,5 +14,8 @@ def compiled(function: Function) -> Function:
     Sums may be reordered and multiply-adds fused, which lets them use the vector units; NaN and infinity keep
     their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity.
     """
-    compile_ = njit(cache=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
-    return cast(Function, compile_(function))
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}}
+    try:
+        return cast(Function, njit(cache=True, **options)(function))
+    except RuntimeError:  # no folder to keep it in: compile in every process (NUMBA_CACHE_DIR can name one)
+        return cast(Function, njit(**options)(function))

@@ -189,7 +189,8 @@ class Learner(ABC):
         forecast may already know other tasks' values of the same moment.
 
         Labels rise within a call. The first one continues the last round learned if it is the same, and else opens
-        a new round.
+        a new round. A round that is cut by calls is forecast in parts, the later ones knowing the earlier. Columns are
+        matched by position, whatever index a data frame has.
         """
         batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
         mean, std = self._unfilled(len(batch.X), with_std)

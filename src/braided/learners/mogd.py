@@ -8,7 +8,8 @@
 | w      | `coef`    | (T, d) | the tasks' weights                             |
 
 When task t is seen: w_t ← w_t − 2η_i [−e x + λ Σ_j A_tj w_j]. Costs O(d · neighbours) per sample, has no memory but
-the weights, and diverges (NumericalError) where the step is too long for the data.
+the weights, and goes astray, in the end with a NumericalError, where
+the step is too long for the data: choose it by a progressive run over past data.
 
 >>> import braided as bd
 >>> model = bd.MOGD(bd.TaskGraph.pooled(["a", "b"]), n_features=1, penalty=0.1, step=0.25)

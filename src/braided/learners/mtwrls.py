@@ -12,7 +12,7 @@ after every sample it holds the exact solution of the graph-regularised problem.
 | P      | `covariance` | (dT, dT) | inverse of the information, starts as (λA)⁻¹ ⊗ I, Eq. 18     |
 | s²     | `noise_variance` |      | minimum of the objective over the effective number of samples|
 
-Costs O(d²T²) per sample. A forecast's variance is s² (1 + z'Pz).
+Costs O(d²T²) per sample. A forecast's variance is s² (1 + z'Pz); while samples are few, s² is as good as the prior.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
@@ -64,11 +64,12 @@ class MTWRLS(Learner):
     n_features
         d, the length of every input.
     penalty
-        λ, above 0.
+        λ, above 0; how much the graph weighs against the data. It depends on the units and the noise of the data, so
+        choose it by a progressive run over past data, among powers of ten.
     forgetting
-        A number in (0, 1] means the paper's: the past fades by it at every sample, of any task. A policy of
-        `braided.forgetting` says otherwise. Strong forgetting also fades the prior, and with it the coupling
-        between the tasks; where it makes the arithmetic break down, a NumericalError says so.
+        A number in (0, 1] means the paper's: the past fades by it at every sample, of any task, so by its T-th power
+        per round. A policy of `braided.forgetting` says otherwise. Strong forgetting also fades the prior, and with
+        it the coupling between the tasks; where it makes the arithmetic break down, a NumericalError says so.
     """
 
     parameters = ("penalty", "forgetting")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from braided.types import Flags, Floats, Ints
 from braided.validate import floats
 
 NO_ROUND = int(np.iinfo(np.int64).min)  # also what NaT is, so no label can equal it
+LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Batch(NamedTuple):
@@ -48,24 +49,35 @@ def as_weights(values: Any) -> Floats:
 
 def as_labels(rounds: Any) -> Ints:
     """Turn labels or time stamps of rounds into integers, and check that they are in order."""
-    labels = np.asarray(rounds)
-    if labels.dtype.kind == "O":  # Python's and pandas' time stamps; anything else is told below
-        with contextlib.suppress(ValueError, TypeError):
-            labels = labels.astype("datetime64[us]")
-    if (labels.dtype.kind not in "iuM" and labels.size) or labels.ndim != 1:
-        found = f"dtype {labels.dtype} and shape {labels.shape}"
-        raise InputError(f"rounds has {found}: give one integer or datetime64 per sample")
-    if labels.dtype.kind == "M":
-        labels = labels.astype("datetime64[us]")
-    labels = labels.astype(np.int64)
-    if (labels == NO_ROUND).any():
-        raise InputError(f"rounds[{int(np.argmax(labels == NO_ROUND))}] is missing (NaT): every sample needs its round")
-    falls = labels[1:] < labels[:-1]
-    if falls.any():
-        place = int(np.argmax(falls)) + 1
-        found = f"rounds[{place}] is {np.asarray(rounds)[place]}"
-        raise InputError(f"{found}, below the one before: sort the samples by round")
+    given = np.asarray(rounds)
+    if given.dtype.kind == "O":
+        given = np.array([_plain(label) for label in given.ravel()]).reshape(given.shape)
+    if (given.dtype.kind not in "iuM" and given.size) or given.ndim != 1:
+        found = f"dtype {given.dtype} and shape {given.shape}"
+        raise InputError(f"rounds has {found}: give one integer, datetime or datetime64 per sample")
+    if given.dtype.kind == "M":
+        stamps = given.astype("datetime64[us]")
+        missing, lost, labels = np.isnat(given), stamps.astype(given.dtype) != given, stamps.astype(np.int64)
+    else:
+        labels = given.astype(np.int64)
+        missing, lost = np.zeros(labels.shape, np.bool_), (given > LARGEST) | (labels == NO_ROUND)
+    faults = {
+        "is missing: every sample needs its round": missing,
+        "is finer than a microsecond, or does not fit 64 bits: use integers that do": lost,
+        "is below the one before: sort the samples by round": np.append(False, labels[1:] < labels[:-1])[: labels.size],
+    }
+    for fault, places in faults.items():
+        if places.any():
+            place = int(np.argmax(places))
+            raise InputError(f"rounds[{place}], {given[place]}, {fault}")
     return labels
+
+
+def _plain(label: Any) -> Any:
+    """Time stamps of Python and pandas as NumPy's, in UTC; anything else as it is."""
+    if isinstance(label, datetime) and label.tzinfo is not None:
+        label = label.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(label, "us") if isinstance(label, date) else label
 
 
 def grouping(labels: Ints, last_round: int, grouped: bool) -> tuple[Ints, Flags]:
