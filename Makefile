@@ -9,7 +9,10 @@ help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'braided needs Python 3.11 or later: make PYTHON=python3.12 …'; exit 1; }
+	@echo 'Setting up .venv (one to two minutes) …'
+	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
 
@@ -23,8 +26,9 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## speed beside plain NumPy, the cost of the first use, and the README's picture
+bench: $(READY)  ## speed beside plain NumPy, precision, the cost of the first use, and the README's picture
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/picture.py
 

@@ -124,6 +124,13 @@ def main():
         micros = 1e6 * statistics.median(seconds)
         print(f"| {name} | {micros:.2f} | {spread} | {rmse(forecasts[name]):.4f} | {same} |")
 
+    model, x = bd.MTWRLS(graph, d), X[0]
+    calls = {"learn_one": lambda: model.learn_one(x, 1.0, task=0), "predict_one": lambda: model.predict_one(x, task=0)}
+    print("\n| MTWRLS, one call from Python | µs |\n|---|---|")
+    for name, call in calls.items():
+        batches = [timed(lambda c=call: [c() for _ in range(1000)])[0] for _ in range(options.repeats)]
+        print(f"| {name} | {1e3 * statistics.median(batches):.1f} |")
+
 
 if __name__ == "__main__":
     main()
