@@ -1,7 +1,8 @@
 """How exact MTWRLS is: its weights against the closed form, as the prior variance of a forecast grows.
 
 P is stored by its entries, so what the first samples take off it costs digits, the more the larger the prior variance
-‖x‖² / (penalty · ridge) is. The closed form is solved by orthogonal decomposition of the stacked problem. The stream is synthetic.
+‖x‖² / (penalty · ridge) is. The closed form is solved by orthogonal decomposition of the stacked problem. The stream
+is synthetic.
 
     python benchmarks/precision.py
 """

@@ -21,10 +21,9 @@ def correlations(history: Any, ranks: bool, difference: bool) -> Floats:
     if np.isinf(values).any():
         step, task = map(int, np.argwhere(np.isinf(values))[0])
         raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
-    rounding = 8 * np.finfo(float).eps * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
-    values = np.diff(values, axis=0) if difference else values
-    spans = np.fmax.reduce(values, initial=-np.inf) - np.fmin.reduce(values, initial=np.inf)  # NaN left out
-    values[:, spans <= rounding] = 0.0  # constant, if not for rounding
+    if difference:  # equal steps differ by rounding, which would break their ties: count them in units above it
+        unit = 2.0**-42 * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
+        values = np.rint(np.diff(values / np.where(unit > 0.0, unit, 1.0), axis=0))
     if not np.isnan(values).any():
         return _correlation(values, ranks)
     n_tasks = values.shape[1]

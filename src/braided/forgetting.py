@@ -19,7 +19,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.types import Flags, Floats
-from braided.validate import choice, fraction
+from braided.validate import choice, floats, fraction
 
 
 @runtime_checkable
@@ -65,6 +65,14 @@ class Exponential:
         else:
             fades[:, 0 if self.per == "sample" else 1] = self.factor
         return fades
+
+
+def checked_fades(policy: Forgetting, opens: Flags) -> Floats:
+    """Ask the policy, and see that compiled code can rely on the answer."""
+    fades = floats(policy.fades(opens), "fades", ndim=2)
+    if fades.shape != (opens.size, 2) or not ((fades > 0.0) & (fades <= 1.0)).all():
+        raise InputError(f"{policy!r} gave fades of shape {fades.shape}: give (samples, 2) values above 0, at most 1")
+    return fades
 
 
 def as_forgetting(value: float | Forgetting) -> Forgetting:

@@ -36,6 +36,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh, splu
 
 from braided.correlation import correlations
 from braided.errors import InputError
@@ -56,6 +57,15 @@ class Table(Protocol):
     @property
     def columns(self) -> Any:
         """The column names, one per task."""
+
+
+@runtime_checkable
+class Indexed(Protocol):
+    """A data frame with names of rows: pandas'."""
+
+    @property
+    def index(self) -> Any:
+        """The row names."""
 
 
 @final
@@ -94,7 +104,7 @@ class TaskGraph:
     ) -> None:
         """Check every argument, then freeze the arrays."""
         if tasks is None and isinstance(similarity, Table):
-            tasks = similarity.columns
+            tasks = _names(similarity)
         S = _square(similarity)
         keys = task_keys(range(S.shape[0]) if tasks is None else tasks)
         if len(keys) != S.shape[0]:
@@ -107,13 +117,10 @@ class TaskGraph:
             S = abs(S)
         if form == "laplacian":
             S = _symmetric(S, keys)
-        values = {
-            "similarity": _frozen(S),
-            "tasks": keys,
-            "ridge": positive(ridge, "ridge"),
-            "form": form,
-            "sign": sign,
-        }
+        ridge, strongest = positive(ridge, "ridge"), float(abs(S).sum(axis=1).max())
+        if ridge < 1e-13 * strongest:
+            raise InputError(f"ridge {ridge:g} is lost beside similarities that add up to {strongest:g}: raise it")
+        values = {"similarity": _frozen(S), "tasks": keys, "ridge": ridge, "form": form, "sign": sign}
         for name, value in values.items():
             object.__setattr__(self, name, value)
         _insist_positive_definite(self.relation, S, form)
@@ -249,10 +256,9 @@ class TaskGraph:
 
     def index(self, task: TaskKey) -> int:
         """Position of a task."""
-        try:
+        if isinstance(task, str | int | np.integer) and not isinstance(task, bool) and task in self._index:
             return self._index[task]
-        except (KeyError, TypeError):
-            raise self._unknown(task, "") from None
+        raise self._unknown(task, "")
 
     def indices(self, tasks: Tasks) -> Ints:
         """Positions of many tasks."""
@@ -304,6 +310,24 @@ class TaskGraph:
         edges = (self.similarity.nnz if self.is_sparse else np.count_nonzero(self.similarity)) // 2
         storage = "sparse" if self.is_sparse else "dense"
         return f"TaskGraph({self.n_tasks} tasks, {edges} edges, ridge={self.ridge:g}, form={self.form!r}, {storage})"
+
+
+def _has_positive_pivots(A: Matrix) -> bool:
+    """Whether elimination without pivoting, in an order that keeps A sparse, meets positive pivots only."""
+    options = {"SymmetricMode": True}
+    try:
+        factor = splu(A.tocsc(), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    except RuntimeError:  # exactly singular
+        return False
+    return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())
+
+
+def _names(table: Any) -> Any:
+    """The columns of a table of similarities; rows that have the same names must be in the same order."""
+    rows, columns = list(table.index) if isinstance(table, Indexed) else [], list(table.columns)
+    if rows != columns and set(rows) == set(columns):
+        raise InputError(f"similarity has rows {rows} and columns {columns}: order them alike")
+    return columns
 
 
 def inverse(matrix: Floats) -> Floats:
@@ -396,8 +420,10 @@ def _insist_positive_definite(A: Matrix, S: Matrix, form: Form) -> None:
     if form == "penalty" or S.min() >= 0.0:
         return
     if sparse.issparse(A) and A.shape[0] > 2:
+        if _has_positive_pivots(A):
+            return
         start = np.random.default_rng(0).normal(size=A.shape[0])  # ones would be an eigenvector, and see no other
-        smallest = float(sparse.linalg.eigsh(A, k=1, which="SA", v0=start, return_eigenvectors=False)[0])
+        smallest = float(eigsh(A, k=1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
     else:
         smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])
     if smallest <= 1e-12 * abs(A).max():

@@ -16,7 +16,10 @@ def real(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} is {value!r}: it must be a number, not {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise InputError(f"{name} is {number}: it must be finite")
     return number
@@ -69,7 +72,10 @@ def floats(values: Any, name: str, ndim: int, remedy: str = "give finite numbers
 
     The array is the caller's own where it already has that form, and never changed.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} is no array of {ndim} dimensions: {error}") from error
     if array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat):
         array = array.astype(np.float64)
     if array.dtype.kind not in "fiub":

@@ -99,6 +99,9 @@ def test_cholesky_and_solve():
     rank_one = np.outer([1e8, 1e8], [1e8, 1e8]) + 1e-4 * np.eye(2)  # its second pivot is rounding
     admm.cholesky_inplace(rank_one, 1e-4)
     assert np.isfinite(np.tril(rank_one)).all()
+    indefinite = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-12]])
+    admm.cholesky_inplace(indefinite, 1e-4)
+    assert indefinite[1, 1] == pytest.approx(1e-2)
 
 
 @pytest.mark.parametrize(("ends", "expected"), [([1, 2, 3, 4], [7, 8, 1, 1]), ([4], [7, 8, 7, 7])])

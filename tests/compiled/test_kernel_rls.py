@@ -66,6 +66,15 @@ def test_whitening_solves_the_triangular_system():
     assert explained == pytest.approx(phi[:5] @ phi[:5])
 
 
+def test_rounding_grows_with_the_coefficients():
+    rng = np.random.default_rng(2)
+    U = np.triu(rng.normal(size=(5, 5))) + 4 * np.eye(5)
+    phi = rng.normal(size=6)
+    a = np.linalg.solve(U, phi[:5])
+    assert kr.rounding(U, phi, 5) == pytest.approx(16 * 2.0**-52 * (1 + a @ a))
+    assert kr.rounding(U, phi, 0) == 16 * 2.0**-52
+
+
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=repr)
 @pytest.mark.parametrize("ends", [range(1, 13), [4, 8, 12]])
 def test_progressive_solves_the_defining_problem(kernel, ends):
@@ -139,6 +148,19 @@ def test_relative_novelty_weight_zero_and_overflow():
     program = np.array(linear().program)
     kr.progressive_inplace(nothing, LIMITS, program, X, y, tasks, np.zeros(12), np.arange(1, 13), mean, np.empty(0))
     assert nothing.sizes[0] == 0
+    wild = y.copy()
+    wild[7] = 1e200
+    (learned, full), _, _ = run(empty(16), linear(), X, wild, tasks, range(1, 13))
+    assert (learned, full) == (7, False)
     X[5] = 1e200
     (learned, full), _, _ = run(empty(16), linear(), X, y, tasks, range(1, 13))
     assert (learned, full) == (5, False)
+
+
+@pytest.mark.parametrize(("gap", "grows"), [(1e-3, True), (1e-10, False)])
+def test_an_input_that_rounding_tells_from_another_is_no_news(gap, grows):
+    X, y, _ = stream()
+    X[1] = X[0] + gap
+    state = empty(16)
+    run(state, rbf(1.0), X[:2], y[:2], np.zeros(2, np.int64), range(1, 3), LIMITS._replace(novelty=0.0))
+    assert state.sizes[0] == 1 + grows

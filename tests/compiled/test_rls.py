@@ -47,6 +47,20 @@ def test_gain_and_quadratic_read_one_triangle_only(n, start, d):
     assert rls.quadratic(half, start, x) == pytest.approx(z @ P @ z, rel=1e-12)
 
 
+def test_rounding_bounds_what_a_quadratic_form_can_lose():
+    P, x = np.diag([1e20, 4.0, 9.0]), np.array([0.0, 1.0, -2.0])
+    assert rls.rounding(P, 0, x) == pytest.approx(2.0**-52 * (2.0 + 6.0) ** 2)
+    assert rls.rounding(P, 1, x[1:]) == rls.rounding(P, 0, x)
+
+
+def test_it_refuses_where_rounding_outweighs_the_variance():
+    """P = 1e16 in one direction and 1 in the other, x along the second, but not along an axis."""
+    u, v = np.array([1.0, 1.0]) / np.sqrt(2), np.array([1.0, -1.0]) / np.sqrt(2)
+    wound_up = np.tril(1e16 * np.outer(v, v) + np.outer(u, u))
+    assert not learn(wound_up, np.zeros(2), np.array([1.0, 0.0, 0.0]), 0, u)
+    assert learn(np.tril(1e8 * np.outer(v, v) + np.outer(u, u)), np.zeros(2), np.array([1.0, 0.0, 0.0]), 0, u)
+
+
 def test_totals_and_triangles():
     assert rls.fresh_totals(2).tolist() == [[1.0, 0.0, 0.0]] * 2
     P = symmetric(np.random.default_rng(0), 4)

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sparse
 
 import braided as bd
-from tests.reference.linear import batch, gradient_step
+from braided.state import dumps
+from tests.reference.linear import admm_round, batch, gradient_step
 from tests.streams import random_graph, random_stream, worst
 
 
@@ -47,6 +48,33 @@ def test_madmm_iterated_on_fixed_data_converges_to_the_batch_solution(penalty, r
     assert worst(model.coef, batch(enlarged.dense_relation, penalty, X, y, tasks)[0]) < 1e-10
 
 
+def test_a_task_that_joins_madmm_starts_where_its_neighbours_are():
+    rng = np.random.default_rng(9)
+    graph = random_graph(rng, 3, density=1.0)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=10)
+    model = bd.MADMM(graph, 2, 0.4, 0.7)
+    model.learn_many(X, y, tasks, rounds=rounds)
+    R, p, _, W, Z, U = (array.copy() for array in model.state)
+    model.add_task("new", {0: 0.6, 2: 0.3})
+    pull = np.array([0.6, 0.0, 0.3]) / (0.1 + 0.6 + 0.3)
+    assert worst(model.coef[3], pull @ W) < 1e-12
+    model.learn_one(np.zeros(2), 0.0, task=0, weight=0.0)
+    A = graph.join("new", {0: 0.6, 2: 0.3}).relation
+    R, p, U = np.append(R, np.zeros((1, 2, 2)), 0), np.append(p, np.zeros((1, 2)), 0), np.append(U, np.zeros((1, 2)), 0)
+    expected, _, _ = admm_round(R, p, np.vstack([Z, pull @ Z]), U, A, 0.4, 0.7)
+    assert worst(model.coef, expected) < 1e-10
+
+
+def test_madmm_refuses_what_it_cannot_hold_and_takes_a_round_whole_or_not_at_all():
+    model = bd.MADMM(bd.TaskGraph.pooled(["a", "b"]), 1, rho=1e-100)
+    with pytest.raises(bd.NumericalError):
+        model.learn_one([1e-3], 1e308, task="a")
+    before = dumps(model)
+    with pytest.raises(bd.NumericalError, match="broke down at sample 0"):
+        model.learn_many([[1.0], [1e200]], [1.0, 1.0], ["a", "b"], rounds=[0, 0])
+    assert dumps(model) == before
+
+
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("form", ["laplacian", "penalty"])
 def test_graph_ridge_is_the_batch_solution(form, storage):
@@ -72,6 +100,15 @@ def test_graph_ridge_names_the_sample_that_overflows_and_holds_those_before():
     held = bd.GraphRidge(bd.TaskGraph.pooled(["a", "b"]), 1)
     held.learn_many([[1.0], [2.0]], [1.0] * 2, ["a", "b"])
     assert (model.samples, model.coef.tolist()) == (2, held.coef.tolist())
+
+
+def test_graph_ridge_says_where_its_system_is_nearly_singular():
+    rng = np.random.default_rng(10)
+    X, y, tasks, _ = random_stream(rng, 3, 4, n_rounds=2)
+    model = bd.GraphRidge(bd.TaskGraph.pooled(range(3), ridge=0.01), 4, 1e-10)
+    model.learn_many(1e3 * X, y, tasks)
+    with pytest.raises(bd.NumericalError, match=r"nearly singular|not positive definite"):
+        model.coef  # noqa: B018
 
 
 def test_graph_ridge_refitted_by_round_is_mtwrls():

@@ -116,8 +116,10 @@ def test_joining_and_leaving_give_new_graphs(storage, form):
 def test_history_gives_the_correlations_scipy_gives(measure):
     rng = np.random.default_rng(2)
     history = (rng.normal(size=(60, 1)) + rng.normal(size=(60, 4))).cumsum(axis=0).round(1)
-    steps = np.diff(history, axis=0)
+    steps = np.diff(history, axis=0).round(1)  # equal steps are ties, whatever rounding makes of them
     graph = bd.TaskGraph.from_history(history, list("abcd"), measure=measure, ridge=0.3)
+    units = bd.TaskGraph.from_history(history * [1, 10, 1e-3, 0.3], list("abcd"), measure=measure)
+    np.testing.assert_allclose(units.similarity, graph.similarity, atol=1e-9)
     for i in range(4):
         for j in range(i):
             expected = getattr(scipy.stats, f"{measure}r")(steps[:, i], steps[:, j]).statistic
@@ -226,6 +228,12 @@ def test_keys_are_found_one_by_one_and_many_at_once():
         (lambda: bd.TaskGraph(S, [True, 2, 3]), "task True is a bool"),
         (lambda: bd.TaskGraph(S, ridge=0.0), "ridge is 0: it must be above 0"),
         (lambda: bd.TaskGraph(S, ridge=-1), "ridge is -1"),
+        (lambda: bd.TaskGraph(S, ridge=1e-14), "ridge 1e-14 is lost beside similarities that add up to 0.9: raise it"),
+        (lambda: bd.TaskGraph(S).join(3, {0: 1e16}), "ridge 0.1 is lost beside"),
+        (
+            lambda: bd.TaskGraph(pd.DataFrame([[1, 0], [0, 1]], ["b", "a"], ["a", "b"])),
+            r"rows \['b', 'a'\] and columns \['a', 'b'\]: order them alike",
+        ),
         (lambda: bd.TaskGraph(S, ridge=np.nan), "ridge is nan: it must be finite"),
         (lambda: bd.TaskGraph(S, ridge="0.1"), "it must be a number, not str"),
         (lambda: bd.TaskGraph(S, form="mean"), "form is 'mean': choose one of 'laplacian', 'penalty'"),
@@ -263,6 +271,14 @@ def test_a_large_sparse_graph_with_negative_similarities_is_judged_without_becom
     ring[0, n - 1] = ring[n - 1, 0] = -0.3
     with pytest.raises(bd.InputError, match="smallest eigenvalue"):
         bd.TaskGraph(ring.tocsr(), ridge=0.1)
+
+
+def test_a_sound_sparse_graph_with_negative_similarities_is_accepted_at_once():
+    n = 20_000
+    chain = sparse.diags_array([np.full(n - 1, 0.5), np.full(n - 1, 0.5)], offsets=[1, -1]).tolil()
+    chain[0, 1] = chain[1, 0] = -0.2
+    graph = bd.TaskGraph(chain.tocsr(), ridge=1.0)
+    assert graph.neighbours(0) == {1: -0.2}
 
 
 def test_its_words():

@@ -64,6 +64,23 @@ def test_equals_the_papers_recursion(kernel):
         assert worst(U.T @ whole @ U, P) < 1e-6
 
 
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("ridge", [1.0, 0.1, 0.01])
+def test_a_linear_dictionary_stops_at_dt_whatever_the_scale(ridge, size):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        graph = bd.TaskGraph.pooled(range(10), ridge=ridge)
+        X, y, tasks, _ = random_stream(rng, 10, 10, n_rounds=60)
+        penalty = size**2
+        kernel, exact = bd.MTOSLSSVR(graph, 10, "linear", penalty, 0.0), bd.MTWRLS(graph, 10, penalty)
+        assert worst(kernel.progressive(size * X, y, tasks), exact.progressive(size * X, y, tasks)) < 1e-7
+        assert kernel.state.sizes[0] == 100
+        assert worst(kernel.coef, exact.coef) < 1e-7
+        kernel.add_task("new", {0: 0.5})
+        exact.add_task("new", {0: 0.5})
+        assert worst(kernel.coef, exact.coef) < 1e-7
+
+
 def test_linear_without_novelty_equals_mtwrls_and_stops_at_dt():
     rng = np.random.default_rng(3)
     graph = random_graph(rng, 5)
@@ -131,6 +148,39 @@ def test_a_leaving_task_changes_no_other_forecast_now_or_later():
         model.add_task("new", links)
     assert worst(leaves.predict_many(X[:5], ["new"] * 5), stays.predict_many(X[:5], ["new"] * 5)) < 1e-9
     assert None in leaves.dictionary[1]
+
+
+def test_a_task_may_leave_before_it_has_shown_anything():
+    rng = np.random.default_rng(13)
+    X, y, tasks, _ = random_stream(rng, 4, 3, n_rounds=10)
+    stays, leaves = (bd.MTOSLSSVR(random_graph(np.random.default_rng(0), 4), 3, "rbf") for _ in range(2))
+    seen = tasks != 1
+    for model in (stays, leaves):
+        model.learn_many(X[seen], y[seen], tasks[seen])
+    leaves.remove_task(1)
+    assert leaves.dictionary[1] == stays.dictionary[1]
+    later = [m.progressive(X[seen], y[seen], tasks[seen]) for m in (stays, leaves)]
+    assert worst(later[1], later[0]) < 1e-12
+
+
+def test_a_task_may_join_large_dictionaries():
+    rng = np.random.default_rng(14)
+    X, y, tasks, _ = random_stream(rng, 2, 3, n_rounds=40)
+    model = bd.OSLSSVR(range(2), 3, "rbf", novelty=0.0)
+    model.learn_many(X, y, tasks)
+    assert model.state.sizes.min() > 16
+    model.add_task("new")
+    assert model.predict_one(X[0], task="new") == 0.0
+    alone = bd.OSLSSVR(["new"], 3, "rbf", novelty=0.0)
+    same = [m.progressive(X, y, ["new"] * len(y)) for m in (model, alone)]
+    assert worst(same[0], same[1]) < 1e-12
+
+
+def test_a_kernel_that_overflows_is_told():
+    model = bd.MTOSLSSVR(bd.TaskGraph.pooled(["a"]), 1)
+    with pytest.raises(bd.NumericalError, match="broke down at sample 0"):
+        model.learn_one([1e200], 5.0, task="a")
+    assert model.samples == 0
 
 
 def test_a_budget_bounds_the_dictionary_and_a_large_one_changes_nothing():

@@ -173,6 +173,59 @@ def test_the_deviation_covers_what_it_says():
     assert np.sqrt(model.noise_variance) == pytest.approx(0.5, rel=0.02)
 
 
+def test_wind_up_is_told_before_forecasts_go_wrong():
+    """Two equal features: P grows without bound along their difference, and rounding of it must not reach forecasts."""
+    rng = np.random.default_rng(13)
+    y = 1 + 0.1 * rng.normal(size=2000)
+    model = bd.WRLS([0], 2, forgetting=0.9)
+    exact, total, weight = np.zeros(2000), 0.0, 1.0 / 2.0  # the weighted mean, by the same forgetting of the same prior
+    forecasts = np.full(2000, np.nan)
+    for i in range(2000):
+        exact[i] = total / weight
+        forecasts[i] = model.predict_one([1.0, 1.0], task=0)
+        total, weight = 0.9 * total + y[i], 0.9 * weight + 1.0
+        try:
+            model.learn_one([1.0, 1.0], y[i], task=0)
+        except bd.NumericalError:
+            break
+    assert 100 < i < 1999
+    assert np.abs(forecasts - exact)[:i].max() < 0.01
+
+
+def test_a_task_silent_for_long_under_forgetting_has_an_infinite_deviation_and_harms_no_other():
+    rng = np.random.default_rng(14)
+    model = bd.MTWRLS(bd.TaskGraph.pooled(range(3)), 2, forgetting=0.8)
+    X, y = rng.normal(size=(9000, 2)), rng.normal(size=9000)
+    model.learn_many(X, y, np.arange(9000) % 2)
+    assert np.isfinite(model.covariance).all()
+    mean, std = model.predict_one([1.0, 1.0], task=2, with_std=True)
+    assert np.isfinite(mean)
+    assert std > 1e3
+    assert model.predict_one([1.0, 1.0], task=0, with_std=True)[1] < 10
+
+
+def test_the_round_that_broke_down_is_not_the_last_one_learned():
+    model = bd.MTWRLS(bd.TaskGraph.pooled([0, 1]), 1, forgetting=bd.Exponential(0.5, per="round"))
+    with pytest.raises(bd.NumericalError):
+        model.learn_many([[1.0], [1e200], [1.0]], [1.0, 1.0, 2.0], [0, 1, 1], rounds=[0, 1, 1])
+    clean = bd.MTWRLS(bd.TaskGraph.pooled([0, 1]), 1, forgetting=bd.Exponential(0.5, per="round"))
+    clean.learn_one([1.0], 1.0, task=0, round=0)
+    for m in (model, clean):
+        m.learn_one([1.0], 2.0, task=1, round=1)
+    assert dumps(model) == dumps(clean)
+
+
+@pytest.mark.parametrize("similarity", [1e-8, 1.0, 1e8, 1e11])
+def test_joining_by_strong_and_weak_edges_is_exact(similarity):
+    """One sample, one feature: the solution on two tasks is a two by two system."""
+    model = bd.MTWRLS(bd.TaskGraph.pooled(["a"], ridge=0.1), 1)
+    model.learn_one([1.0], 1.0, task="a")
+    model.add_task("b", {"a": similarity})
+    s = similarity  # (1 + γ + s) a − s b = 1, (γ + s) b = s a
+    a = 1.0 / (1.0 + 0.1 + s * 0.1 / (0.1 + s))
+    np.testing.assert_allclose(model.coef.ravel(), [a, a * s / (0.1 + s)], rtol=1e-10)
+
+
 def test_the_deviation_is_infinite_before_the_first_sample():
     model = bd.MTWRLS(bd.TaskGraph.pooled("ab"), 1)
     assert model.predict_one([1.0], task="ab", with_std=True) == (0.0, np.inf)

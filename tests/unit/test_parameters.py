@@ -71,6 +71,9 @@ def test_what_cannot_be_is_refused_with_its_remedy(make, message):
     [
         (lambda m: m.learn_one([1.0, np.nan], 1.0, task="a"), r"x\[1\] is nan: drop the sample, or fill the value"),
         (lambda m: m.learn_one([1.0, 2.0], np.inf, task="a"), "y is inf: it must be finite"),
+        (lambda m: m.learn_one([1.0, 2.0], 10**400, task="a"), "y is inf: it must be finite"),
+        (lambda m: m.learn_one([1.0, 2.0], 1.0, task=True), "unknown task True"),
+        (lambda m: m.learn_many([[1.0], [1.0, 2.0]], [1, 1], ["a", "b"]), "X is no array of 2 dimensions"),
         (lambda m: m.learn_one([1.0], 1.0, task="a"), "x has 1 values, the model has n_features=2"),
         (lambda m: m.learn_one([1.0, 2.0], 1.0, task="z"), "unknown task 'z': known are 'a', 'b'; add_task"),
         (lambda m: m.learn_one(["1", "2"], 1.0, task="a"), "x has dtype <U1: it must hold real numbers"),
@@ -219,6 +222,32 @@ def test_features_that_overflow_are_refused():
     model = bd.Scale([0.0], [1e-300]) | bd.WRLS(["a"], 1)
     with pytest.raises(bd.InputError, match=r"features of Scale\[0, 0\] is inf"):
         model.learn_one([1e300], 1.0, task="a")
+
+
+class Narrow(bd.features.FeatureMap):
+    """Says three, gives two."""
+
+    def width(self, n_features):
+        return 3
+
+    def transform(self, X):
+        return X
+
+
+class Short:
+    """A policy whose answer has another length."""
+
+    def fades(self, opens):
+        return np.full((1, 2), 0.9)
+
+
+def test_parts_of_ones_own_are_checked_before_compiled_code_relies_on_them():
+    model = Narrow() | bd.WRLS(["a"], 2)
+    with pytest.raises(bd.InputError, match=r"features of Narrow have shape \(1, 2\), but its width says \(1, 3\)"):
+        model.learn_one([1.0, 2.0], 1.0, task="a")
+    for learner in (bd.MTWRLS, bd.WRLS, bd.MADMM):
+        with pytest.raises(bd.InputError, match=r"gave fades of shape \(1, 2\)"):
+            learner(GRAPH, 1, forgetting=Short()).learn_many([[1.0]] * 3, [1.0] * 3, ["a"] * 3)
 
 
 def test_only_linear_models_have_weights():

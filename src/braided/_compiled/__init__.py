@@ -17,5 +17,6 @@ def compiled(function: Function) -> Function:
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}}
     try:
         return cast(Function, njit(cache=True, **options)(function))
-    except RuntimeError:  # no folder to keep it in: compile in every process (NUMBA_CACHE_DIR can name one)
+    except RuntimeError:  # pragma: no cover (a test runs it in a process of its own)
+        # No folder to keep it in: compile in every process. NUMBA_CACHE_DIR can name one.
         return cast(Function, njit(**options)(function))

@@ -8,6 +8,8 @@ from braided._compiled import compiled
 from braided._compiled.linear import dot, forecast_inplace
 from braided.types import Floats, Ints
 
+LARGEST = 1e290  # of an addend, so that sums stay finite
+
 
 class Consensus(NamedTuple):
     """State of the ADMM learner; rows are tasks."""
@@ -81,11 +83,12 @@ def progressive_inplace(
     first = 0
     for end in ends:
         forecast_inplace(mean[first:end], consensus.weights, X[first:end], tasks[first:end])
+        for i in range(first, end):  # all of a round can be absorbed, or none of it is
+            size = np.abs(X[i]).max()
+            if not size * max(size, abs(y[i])) * max(weights[i], 1.0) * max(1.0 / rho, 1.0) < LARGEST:
+                return first
         for i in range(first, end):
             t = tasks[i]
-            size = np.abs(X[i]).max()
-            if not np.isfinite(size * max(size, abs(y[i])) * weights[i]):
-                return i
             for k in range(d):
                 p[t, k] = fades[i] * p[t, k] + weights[i] * y[i] * X[i, k]
                 for j in range(d):

@@ -17,7 +17,8 @@ from braided._compiled.rls import SCALE, deviation, learn_inplace, quadratic
 from braided.types import Floats, Ints
 
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
-ROUNDING = 1e-12  # a novelty below this share of k(x, x) is rounding, not news
+ROUNDING = 2.0**-52
+CLEAR = 1e-6  # a novelty above this share of k(x, x) is news without a doubt
 
 
 class Dictionaries(NamedTuple):
@@ -99,6 +100,16 @@ def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
 
 
 @compiled
+def rounding(U: Floats, phi: Floats, m: int) -> float:
+    """The rounding in δ, as a share of k(x, x): U'U is K up to rounding, and a = U⁻¹φ brings that into δ, squared."""
+    a, total = phi[:m].copy(), 1.0
+    for i in range(m - 1, -1, -1):
+        a[i] = (a[i] - dot(U[i, i + 1 : m], a[i + 1 :])) / U[i, i]
+        total += a[i] * a[i]
+    return 16.0 * ROUNDING * total
+
+
+@compiled
 def spread(dictionaries: Dictionaries, limits: Limits, f: int, phi: Floats, delta: float) -> float:
     """Deviation of a forecast; what the dictionary can't explain, δ, keeps its prior variance δ/λ."""
     totals = dictionaries.totals[f]
@@ -141,8 +152,12 @@ def absorb_inplace(
     f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
     m = dictionaries.sizes[f]
     w, P, totals = dictionaries.weights[f], dictionaries.covariance[f], dictionaries.totals[f]
-    threshold = max(limits.novelty * (kxx if limits.relative else 1.0), ROUNDING * kxx)
-    grows = delta > threshold and m < limits.budget and weight > 0.0
+    if not np.isfinite(kxx):
+        return False
+    novelty = limits.novelty * (kxx if limits.relative else 1.0)
+    grows = delta > novelty and m < limits.budget and weight > 0.0
+    if grows and delta < CLEAR * kxx:
+        grows = delta > rounding(dictionaries.factor[f], phi, m) * kxx
     if grows:  # x is news: one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
         P[m, :m] = 0.0

@@ -17,6 +17,9 @@ from braided.types import Floats, Ints
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of Filters.totals
 FOLD = 2.0**40  # fold the scale into P long before either leaves the range of a double
+LARGEST = 1e300  # no entry of P grows beyond, however long a task is silent under forgetting
+ROUNDING = 2.0**-52
+TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
 
 
 def fresh_totals(n_filters: int) -> Floats:
@@ -68,9 +71,18 @@ def quadratic(P: Floats, start: int, x: Floats) -> float:
 
 
 @compiled
+def rounding(P: Floats, start: int, x: Floats) -> float:
+    """Bound of the rounding in z' P z; it outgrows z' P z itself where P winds up in directions nobody visits."""
+    total = 0.0
+    for k in range(x.size):
+        total += abs(x[k]) * np.sqrt(P[start + k, start + k])
+    return ROUNDING * total * total
+
+
+@compiled
 def deviation(totals: Floats, variance: float) -> float:
     """Standard deviation of a forecast, √(noise variance · (1 + z'Pz)); infinite before the first sample."""
-    if totals[COUNT] <= 0.0:
+    if totals[COUNT] <= 0.0 or np.isnan(variance):
         return np.inf
     return np.sqrt(max(totals[RESIDUAL], 0.0) / totals[COUNT] * max(1.0 + variance, 0.0))
 
@@ -111,13 +123,16 @@ def learn_inplace(
     stop = start + x.size
     gain_inplace(g, P, n, start, x)
     scale = totals[SCALE] / everything
-    s = 1.0 + weight * scale / own * dot(g[start:stop], x)
+    variance = scale / own * dot(g[start:stop], x)
+    s = 1.0 + weight * variance
     e = y - dot(w[start:stop], x)  # Eq. 16
     c = weight * scale / s  # Eq. 15, k(n) = c g
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(g[i]))
     if not (s > 0.0 and np.isfinite(s) and np.isfinite(weight * e * e / s) and np.isfinite(c * e / own * largest)):
+        return False
+    if not rounding(P, start, x) * scale / own <= TOLERANCE * (1.0 + max(variance, 0.0)):
         return False
     evidence = everything
     if own != 1.0:
@@ -136,7 +151,7 @@ def learn_inplace(
     if scale > FOLD:
         for i in range(n):
             for j in range(i + 1):
-                P[i, j] *= scale
+                P[i, j] = min(max(P[i, j] * scale, -LARGEST), LARGEST)
         totals[SCALE] = 1.0
     return True
 

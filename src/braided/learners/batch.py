@@ -41,6 +41,7 @@ from braided.types import Floats, Ints
 from braided.validate import positive
 
 Solve = Callable[[Floats], Floats]
+LARGEST = 1e290  # of an addend, so that sums stay finite
 
 
 class Moments(NamedTuple):
@@ -88,7 +89,7 @@ class GraphRidge(Learner):
         if self._solution is None or self._solution[0] is not self.state:
             try:
                 self._solution = self._solve()
-            except (np.linalg.LinAlgError, RuntimeError) as error:
+            except (np.linalg.LinAlgError, RuntimeError, ValueError) as error:
                 raise NumericalError(f"GraphRidge: {error}: scale the features to about 1, or raise penalty") from error
         return self._solution[1:]
 
@@ -103,7 +104,11 @@ class GraphRidge(Learner):
             dense = np.kron(self.penalty * A, np.eye(d))
             each = np.arange(len(A))
             dense.reshape(len(A), d, len(A), d)[each, :, each, :] += self.state.inputs
-            solve = partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(dense, lower=True))
+            factor, lower = scipy.linalg.cho_factor(dense, lower=True)
+            share, _ = scipy.linalg.lapack.dpocon(factor, np.linalg.norm(dense, 1), uplo="L")
+            if share < 1e-15:
+                raise np.linalg.LinAlgError(f"the system is nearly singular (reciprocal condition {share:.0e})")
+            solve = partial(scipy.linalg.cho_solve, (factor, lower))
         return self.state, solve, solve(self.state.targets.ravel()).reshape(-1, d)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
@@ -138,7 +143,7 @@ class GraphRidge(Learner):
         """Add samples to the moments, up to one whose squares overflow; return where the first one not added is."""
         with np.errstate(over="ignore"):
             largest = np.maximum(np.abs(batch.X[first:end]).max(axis=1), np.abs(batch.y[first:end]))
-            overflows = ~np.isfinite(largest * largest * np.maximum(batch.weights[first:end], 1.0))
+            overflows = largest * largest * np.maximum(batch.weights[first:end], 1.0) > LARGEST
         end = first + int(np.argmax(overflows)) if overflows.any() else end
         X, y, v, tasks = batch.X[first:end], batch.y[first:end], batch.weights[first:end], batch.tasks[first:end]
         for t in np.unique(tasks):

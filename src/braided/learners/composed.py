@@ -71,7 +71,12 @@ class Composed(Learner):
         return self.learner._progressive(batch._replace(X=self._transform(batch.X)), mean, std)
 
     def _transform(self, X: Floats) -> Floats:
-        return floats(self.features.transform(X), f"features of {type(self.features).__name__}", ndim=2)
+        name = f"features of {type(self.features).__name__}"
+        features = floats(self.features.transform(X), name, ndim=2)
+        if features.shape != (len(X), self.learner.n_features):
+            expected = (len(X), self.learner.n_features)
+            raise InputError(f"{name} have shape {features.shape}, but its width says {expected}")
+        return features
 
     def _absorb(self, batch: Batch) -> int:
         return self.learner._absorb(batch._replace(X=self._transform(batch.X)))

@@ -192,10 +192,10 @@ def with_prior(
     if m == 0:
         return state
     inputs, rows = state.inputs[0, :m], state.rows[0, :m]
-    K = prior[np.ix_(rows, rows)] * np.array([kernel(inputs, x) for x in inputs])
+    K = prior[np.ix_(rows, rows)] * np.array([kernel(inputs.copy(), x.copy()) for x in inputs])
     try:
         U: Floats = scipy.linalg.cholesky((K + K.T) / 2.0)
-    except np.linalg.LinAlgError as error:
+    except (np.linalg.LinAlgError, ValueError) as error:
         raise NumericalError("the dictionary is singular under the enlarged graph: raise novelty") from error
     information = inverse(symmetric(state.covariance[0, :m, :m]))
     beta = state.weights[0, :m]

@@ -27,14 +27,17 @@ class Arrival(NamedTuple):
     coupling: Floats  # (k, k) M, what the neighbours learn of each other
 
 
-def arrival(graph: TaskGraph, enlarged: TaskGraph) -> Arrival:
-    """Compare the graph with the one that has one more task."""
+def arrival(enlarged: TaskGraph) -> Arrival:
+    """Tell what the last task of the graph brings along; its edges are symmetric, so E = diag(f) in either form."""
     last = enlarged.relation[[-1]]
     row = (last.toarray() if enlarged.is_sparse else last)[0]
-    f, g = -row[:-1], row[-1]
-    near = np.flatnonzero(f)
-    gained = (enlarged.relation.diagonal()[:-1] - graph.relation.diagonal())[near]
-    return Arrival(near, f[near] / g, float(g), np.diag(gained) - np.outer(f[near], f[near]) / g)
+    near = np.flatnonzero(row[:-1])
+    f = -row[near]
+    rest = enlarged.ridge + np.array([np.delete(f, j).sum() for j in range(len(f))])  # g − f_j, without cancellation
+    g = enlarged.ridge + f.sum()
+    coupling = -np.outer(f, f) / g
+    np.fill_diagonal(coupling, f * rest / g)
+    return Arrival(near, f / g, float(g), coupling)
 
 
 def appended(state: State, new: State) -> State:

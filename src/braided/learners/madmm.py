@@ -8,8 +8,9 @@
 | W      | `coef`       | (T, d)    | weights that fit the data, w_t = (R_t + ρI)⁻¹(p_t + ρ(z_t − u_t)) |
 | Z, U   |              | (T, d)    | weights that fit the graph, ρ(λA + ρI)⁻¹(W + U); duals      |
 
-One iteration per round (a sample learned without a round is a round), so it only follows the solution that MTWRLS
-holds; on data that stay the same it converges to it. A sample of weight 0 is an iteration without new data.
+One iteration for what is learned at once: a round in `learn_many` and `progressive` with `rounds=`, a sample otherwise.
+So it only follows the solution that MTWRLS holds; on data that stay the same it converges to it. Without forgetting, a
+sample of weight 0 is an iteration without new data.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph.pooled(["a", "b"])
@@ -31,7 +32,7 @@ import numpy as np
 
 from braided._compiled.admm import Consensus, progressive_inplace
 from braided._compiled.linear import forecast_inplace
-from braided.forgetting import Forgetting, own_clock
+from braided.forgetting import Forgetting, checked_fades, own_clock
 from braided.graph import TaskGraph, inverse
 from braided.learners.base import Learner
 from braided.learners.joining import appended, arrival, expected_weights, without
@@ -82,11 +83,11 @@ class MADMM(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = self.forgetting.fades(batch.opens).prod(axis=1)
+        fades = checked_fades(self.forgetting, batch.opens).prod(axis=1)
         return progressive_inplace(self.state, self._smoother, self.rho, *batch.columns, fades, mean)
 
     def _joined(self, graph: TaskGraph) -> Consensus:
-        arrived = arrival(self.graph, graph)
+        arrived = arrival(graph)
         return appended(self.state, self._empty(1))._replace(
             weights=expected_weights(arrived, self.state.weights),
             copies=expected_weights(arrived, self.state.copies),

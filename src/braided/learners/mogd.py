@@ -70,7 +70,7 @@ class MOGD(Learner):
         return progressive_inplace(self.state, self._relation, self.step, *batch.columns, mean)
 
     def _joined(self, graph: TaskGraph) -> Descent:
-        weights = expected_weights(arrival(self.graph, graph), self.state.weights)
+        weights = expected_weights(arrival(graph), self.state.weights)
         return self.state._replace(weights=weights)
 
     def _left(self, graph: TaskGraph, position: int) -> Descent:

@@ -73,7 +73,7 @@ class MTOSLSSVR(KernelLearner):
 
     def _joined(self, graph: TaskGraph) -> Dictionaries:
         """The samples stay as the dictionary represents them, and are fitted anew with the enlarged prior."""
-        arrived = arrival(self.graph, graph)
+        arrived = arrival(graph)
         rows = self.state.places[:, 1]
         known = len(self.state.prior)  # tasks that left may still be there, as rows that nobody asks for
         prior, *_ = enlarge(self.state.prior, np.zeros((known, 1)), arrived._replace(near=rows[arrived.near]), 1.0)

@@ -44,7 +44,7 @@ from braided._compiled.rls import (
     progressive_inplace,
     symmetric,
 )
-from braided.forgetting import Forgetting, as_forgetting
+from braided.forgetting import Forgetting, as_forgetting, checked_fades
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.joining import arrival, enlarge
@@ -109,11 +109,11 @@ class MTWRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        return progressive_inplace(self.state, *batch.columns, self.forgetting.fades(batch.opens), mean, std)
+        return progressive_inplace(self.state, *batch.columns, checked_fades(self.forgetting, batch.opens), mean, std)
 
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
-        P, weights, grown = enlarge(self.covariance, self.coef, arrival(self.graph, graph), self.penalty)
+        P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
         return _filter(weights, P, self.state.totals[0, RESIDUAL] + grown, self.state.totals[0, COUNT])
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:

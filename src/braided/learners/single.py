@@ -27,7 +27,7 @@ import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
 from braided._compiled.rls import SCALE, Filters, fresh_totals, noise_variance, predict, progressive_inplace, symmetric
-from braided.forgetting import Forgetting, own_clock
+from braided.forgetting import Forgetting, checked_fades, own_clock
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.base import Learner
@@ -88,7 +88,7 @@ class WRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = self.forgetting.fades(batch.opens)
+        fades = checked_fades(self.forgetting, batch.opens)
         fades[:, 0], fades[:, 1] = fades.prod(axis=1), 1.0  # the one filter that sees the sample is the task's own
         return progressive_inplace(self.state, *batch.columns, fades, mean, std)
 
