@@ -57,7 +57,7 @@ def main():
     together = np.mean([error_by_round(braided, p) for p in problems], axis=0)
     reach = int(np.argmax(together <= alone[20]))
     print(f"synthetic, {TASKS} streams × {FEATURES} features, mean RMSE of 40 draws (noise {NOISE}):")
-    print(f"after 10 samples a stream: alone {alone[10]:.3f}, together {together[10]:.3f}")
+    print(f"after 10 samples per stream: alone {alone[10]:.3f}, together {together[10]:.3f}")
     print(f"the error that one filter per stream has after 20 samples, braided has after {reach}")
 
     plt.rcParams |= {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "braided", "svg.fonttype": "path"}
