@@ -33,19 +33,17 @@ from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias, cast, final, runtime_checkable
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sparse
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh, splu
 
 from braided.correlation import correlations
 from braided.errors import InputError
+from braided.matrices import Matrix, frozen, insist_positive_definite, inverse, square, symmetric
 from braided.types import Floats, Ints
 from braided.validate import choice, count, floats, not_negative, positive, real
 
 TaskKey: TypeAlias = str | int
 Tasks: TypeAlias = Iterable[TaskKey] | NDArray[Any]  # keys, one per sample
-Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
 Form: TypeAlias = Literal["laplacian", "penalty"]
 Sign: TypeAlias = Literal["reject", "clip", "absolute"]
 
@@ -105,7 +103,7 @@ class TaskGraph:
         """Check every argument, then freeze the arrays."""
         if tasks is None and isinstance(similarity, Table):
             tasks = _names(similarity)
-        S = _square(similarity)
+        S = square(similarity)
         keys = task_keys(range(S.shape[0]) if tasks is None else tasks)
         if len(keys) != S.shape[0]:
             raise InputError(f"{len(keys)} tasks for a similarity of shape {S.shape}: give one key per row")
@@ -116,14 +114,14 @@ class TaskGraph:
         elif sign == "absolute":
             S = abs(S)
         if form == "laplacian":
-            S = _symmetric(S, keys)
+            S = symmetric(S, keys)
         ridge, strongest = positive(ridge, "ridge"), float(abs(S).sum(axis=1).max())
         if ridge < 1e-13 * strongest:
             raise InputError(f"ridge {ridge:g} is lost beside similarities that add up to {strongest:g}: raise it")
-        values = {"similarity": _frozen(S), "tasks": keys, "ridge": ridge, "form": form, "sign": sign}
+        values = {"similarity": frozen(S), "tasks": keys, "ridge": ridge, "form": form, "sign": sign}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        _insist_positive_definite(self.relation, S, form)
+        insist_positive_definite(self.relation, S, form)
 
     @classmethod
     def from_history(
@@ -238,7 +236,7 @@ class TaskGraph:
         else:
             degrees, links = 2.0 * (S * S).sum(axis=1), 2.0 * (S * S.T)  # Eq. 10, both directions
         diagonal = np.asarray(degrees) + self.ridge
-        return _frozen(sparse.diags_array(diagonal).tocsr() - links if self.is_sparse else np.diag(diagonal) - links)
+        return frozen(sparse.diags_array(diagonal).tocsr() - links if self.is_sparse else np.diag(diagonal) - links)
 
     @property
     def dense_relation(self) -> Floats:
@@ -248,7 +246,7 @@ class TaskGraph:
     @cached_property
     def inverse(self) -> Floats:
         """A⁻¹, dense."""
-        return cast(Floats, _frozen(inverse(self.dense_relation)))
+        return cast(Floats, frozen(inverse(self.dense_relation)))
 
     @cached_property
     def _index(self) -> dict[TaskKey, int]:
@@ -312,28 +310,12 @@ class TaskGraph:
         return f"TaskGraph({self.n_tasks} tasks, {edges} edges, ridge={self.ridge:g}, form={self.form!r}, {storage})"
 
 
-def _has_positive_pivots(A: Matrix) -> bool:
-    """Whether elimination without pivoting, in an order that keeps A sparse, meets positive pivots only."""
-    options = {"SymmetricMode": True}
-    try:
-        factor = splu(A.tocsc(), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
-    except RuntimeError:  # exactly singular
-        return False
-    return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())
-
-
 def _names(table: Any) -> Any:
     """The columns of a table of similarities; rows that have the same names must be in the same order."""
     rows, columns = list(table.index) if isinstance(table, Indexed) else [], list(table.columns)
     if rows != columns and set(rows) == set(columns):
         raise InputError(f"similarity has rows {rows} and columns {columns}: order them alike")
     return columns
-
-
-def inverse(matrix: Floats) -> Floats:
-    """Return the inverse of a symmetric positive definite matrix, exactly symmetric."""
-    solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(len(matrix)))
-    return np.ascontiguousarray((solved + solved.T) / 2.0)
 
 
 def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
@@ -374,60 +356,3 @@ def _known(key: object, index: Mapping[TaskKey, int]) -> bool:
 def _listed(keys: Iterable[object], most: int = 5) -> str:
     names = [repr(key) for key in keys]
     return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")
-
-
-def _frozen(matrix: Matrix) -> Matrix:
-    parts = (matrix.data, matrix.indices, matrix.indptr) if sparse.issparse(matrix) else (matrix,)
-    for part in parts:
-        part.flags.writeable = False
-    return matrix
-
-
-def _square(similarity: Any) -> Matrix:
-    """Return a fresh square float64 matrix with a zero diagonal."""
-    is_sparse = sparse.issparse(similarity)
-    if is_sparse:
-        matrix = sparse.csr_array(similarity, copy=True)
-        matrix.sum_duplicates()
-        matrix = sparse.csr_array((floats(matrix.data, "similarity", 1), matrix.indices, matrix.indptr), matrix.shape)
-    else:
-        matrix = floats(similarity, "similarity", ndim=2).copy()
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"similarity has shape {matrix.shape}: it must be square, one row and column per task")
-    if is_sparse:
-        matrix = (matrix - sparse.diags_array(matrix.diagonal())).tocsr()
-        matrix.eliminate_zeros()
-    else:
-        np.fill_diagonal(matrix, 0.0)
-    return matrix
-
-
-def _symmetric(S: Matrix, keys: tuple[TaskKey, ...]) -> Matrix:
-    """Insist on symmetry, and even out what rounding left of asymmetry."""
-    gap = abs(S - S.T)
-    if gap.size and gap.max() > 1e-12 * abs(S).max():
-        place = int(gap.argmax())
-        i, j = divmod(place, S.shape[0])
-        raise InputError(
-            f"similarity is not symmetric: [{keys[i]!r}, {keys[j]!r}] is {S[i, j]:g} but "
-            f'[{keys[j]!r}, {keys[i]!r}] is {S[j, i]:g}: use (S + S.T) / 2, or form="penalty"'
-        )
-    return (S + S.T) / 2.0
-
-
-def _insist_positive_definite(A: Matrix, S: Matrix, form: Form) -> None:
-    """A ⪰ γI needs no look where all similarities are ≥ 0, or in the form "penalty"."""
-    if form == "penalty" or S.min() >= 0.0:
-        return
-    if sparse.issparse(A) and A.shape[0] > 2:
-        if _has_positive_pivots(A):
-            return
-        start = np.random.default_rng(0).normal(size=A.shape[0])  # ones would be an eigenvector, and see no other
-        smallest = float(eigsh(A, k=1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
-    else:
-        smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])
-    if smallest <= 1e-12 * abs(A).max():
-        raise InputError(
-            f"relation matrix is not positive definite (smallest eigenvalue {smallest:.3g}): "
-            f'raise ridge by more than {abs(smallest):.3g}, or use sign="clip" or sign="absolute"'
-        )

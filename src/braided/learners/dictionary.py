@@ -12,10 +12,11 @@ from braided._compiled import kernel_rls
 from braided._compiled.kernel_rls import Dictionaries, Limits
 from braided._compiled.rls import RESIDUAL, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
-from braided.graph import TaskGraph, inverse
+from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Learner
 from braided.learners.samples import Batch
+from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import count, not_negative, positive
 

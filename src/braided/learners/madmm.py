@@ -33,10 +33,11 @@ import numpy as np
 from braided._compiled.admm import Consensus, progressive_inplace
 from braided._compiled.linear import forecast_inplace
 from braided.forgetting import Forgetting, checked_fades, own_clock
-from braided.graph import TaskGraph, inverse
+from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.joining import appended, arrival, expected_weights, without
 from braided.learners.samples import Batch
+from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import positive
 

@@ -1,0 +1,91 @@
+"""Square, symmetric, positive definite: the matrices of a graph, dense or sparse, checked and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sparse
+from scipy.sparse.linalg import eigsh, splu
+
+from braided.errors import InputError
+from braided.types import Floats
+from braided.validate import floats
+
+Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
+
+
+def frozen(matrix: Matrix) -> Matrix:
+    """Make the matrix read-only, and return it."""
+    parts = (matrix.data, matrix.indices, matrix.indptr) if sparse.issparse(matrix) else (matrix,)
+    for part in parts:
+        part.flags.writeable = False
+    return matrix
+
+
+def square(similarity: Any) -> Matrix:
+    """Return a fresh square float64 matrix with a zero diagonal."""
+    is_sparse = sparse.issparse(similarity)
+    if is_sparse:
+        matrix = sparse.csr_array(similarity, copy=True)
+        matrix.sum_duplicates()
+        matrix = sparse.csr_array((floats(matrix.data, "similarity", 1), matrix.indices, matrix.indptr), matrix.shape)
+    else:
+        matrix = floats(similarity, "similarity", ndim=2).copy()
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"similarity has shape {matrix.shape}: it must be square, one row and column per task")
+    if is_sparse:
+        matrix = (matrix - sparse.diags_array(matrix.diagonal())).tocsr()
+        matrix.eliminate_zeros()
+    else:
+        np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def symmetric(S: Matrix, names: Sequence[object]) -> Matrix:
+    """Insist on symmetry, and even out what rounding left of asymmetry."""
+    gap = abs(S - S.T)
+    if gap.size and gap.max() > 1e-12 * abs(S).max():
+        place = int(gap.argmax())
+        i, j = divmod(place, S.shape[0])
+        raise InputError(
+            f"similarity is not symmetric: [{names[i]!r}, {names[j]!r}] is {S[i, j]:g} but "
+            f'[{names[j]!r}, {names[i]!r}] is {S[j, i]:g}: use (S + S.T) / 2, or form="penalty"'
+        )
+    return (S + S.T) / 2.0
+
+
+def insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
+    """A ⪰ γI needs no look where all similarities are ≥ 0, or in the form "penalty"."""
+    if form == "penalty" or S.min() >= 0.0:
+        return
+    if sparse.issparse(A) and A.shape[0] > 2:
+        if _has_positive_pivots(A):
+            return
+        start = np.random.default_rng(0).normal(size=A.shape[0])  # ones would be an eigenvector, and see no other
+        smallest = float(eigsh(A, k=1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
+    else:
+        smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])
+    if smallest <= 1e-12 * abs(A).max():
+        raise InputError(
+            f"relation matrix is not positive definite (smallest eigenvalue {smallest:.3g}): "
+            f'raise ridge by more than {abs(smallest):.3g}, or use sign="clip" or sign="absolute"'
+        )
+
+
+def _has_positive_pivots(A: Matrix) -> bool:
+    """Whether elimination without pivoting, in an order that keeps A sparse, meets positive pivots only."""
+    options = {"SymmetricMode": True}
+    try:
+        factor = splu(A.tocsc(), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    except RuntimeError:  # exactly singular
+        return False
+    return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())
+
+
+def inverse(matrix: Floats) -> Floats:
+    """Return the inverse of a symmetric positive definite matrix, exactly symmetric."""
+    solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(len(matrix)))
+    return np.ascontiguousarray((solved + solved.T) / 2.0)
