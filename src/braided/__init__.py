@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from braided import features as features
     from braided import forgetting as forgetting
     from braided import kernels as kernels
+    from braided import metrics as metrics
+    from braided import statistics as statistics
     from braided.errors import BraidedError as BraidedError
     from braided.errors import FileError as FileError
     from braided.errors import InputError as InputError
     from braided.errors import NumericalError as NumericalError
     from braided.features import ELM as ELM
+    from braided.features import Lags as Lags
     from braided.features import Scale as Scale
     from braided.forgetting import Exponential as Exponential
     from braided.graph import TaskGraph as TaskGraph
@@ -35,13 +38,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "errors": "BraidedError FileError InputError NumericalError",
-    "features": "ELM Scale",
+    "features": "ELM Lags Scale",
     "forgetting": "Exponential",
     "graph": "TaskGraph",
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge Learner Persistence",
     "state": "load save",
 }
-_MODULES = ("checks", "features", "forgetting", "kernels")
+_MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics")
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [*_HOME, *_MODULES]
