@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from braided import kernels as kernels
     from braided import metrics as metrics
     from braided import statistics as statistics
+    from braided import streams as streams
     from braided.errors import BraidedError as BraidedError
     from braided.errors import FileError as FileError
     from braided.errors import InputError as InputError
@@ -44,7 +45,7 @@ _HOMES = {
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge Learner Persistence",
     "state": "load save",
 }
-_MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics")
+_MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics", "streams")
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [*_HOME, *_MODULES]

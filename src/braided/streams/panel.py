@@ -1,0 +1,71 @@
+"""Panel: series of several tasks on one clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import InputError
+from braided.types import Flags, Floats
+from braided.validate import count
+
+Times = NDArray[Any]  # datetime64, or integers such as years
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """Values (steps, tasks), NaN where one is missing, with the time of each step.
+
+    >>> import numpy as np
+    >>> panel = Panel("two", ("a", "b"), np.arange(3), np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]]), "made up")
+    >>> panel
+    Panel('two': 3 steps × 2 tasks, 0 to 2, 1 value missing)
+    >>> panel.complete_runs(1)
+    [(0, 1), (2, 3)]
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    times: Times  # (steps,)
+    values: Floats  # (steps, tasks)
+    source: str  # who made the numbers, and on what terms
+    synthetic: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit, and keep frozen copies."""
+        expected = (len(self.times), len(self.tasks))
+        if self.values.shape != expected:
+            raise InputError(f"values has shape {self.values.shape}: times and tasks say {expected}")
+        rising = self.times[1:] > self.times[:-1]
+        if not rising.all():
+            place = int(np.argmin(rising)) + 1
+            raise InputError(f"times[{place}] is {self.times[place]}, not after the one before: sort by time")
+        for name in ("times", "values"):
+            array = getattr(self, name).copy()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def complete_runs(self, length: int) -> list[tuple[int, int]]:
+        """Return the stretches (first, end) of at least `length` steps, evenly spaced, in which nothing is missing."""
+        least = count(length, "length")
+        complete: Flags = np.asarray(~np.isnan(self.values).any(axis=1))
+        gaps = np.diff(self.times)
+        usual = np.sort(gaps)[len(gaps) // 2 : len(gaps) // 2 + 1]  # the median, or nothing
+        steady = np.append([True], gaps == usual)
+        starts = complete & ~(np.append(False, complete[:-1]) & steady)
+        ends = complete & ~(np.append(complete[1:] & steady[1:], False))
+        runs = zip(np.flatnonzero(starts).tolist(), (np.flatnonzero(ends) + 1).tolist(), strict=True)
+        return [(first, end) for first, end in runs if end - first >= least]
+
+    def __repr__(self) -> str:
+        """Say how large it is, and when."""
+        missing = int(np.isnan(self.values).sum())
+        span = f"{self.times[0]} to {self.times[-1]}" if len(self.times) else "empty"
+        what = "synthetic, " if self.synthetic else ""
+        shape = f"{len(self.times)} steps × {len(self.tasks)} tasks"
+        values = f"{missing} value{'s' * (missing != 1)} missing"
+        return f"Panel({self.name!r}: {what}{shape}, {span}, {values})"

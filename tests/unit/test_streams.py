@@ -1,0 +1,103 @@
+"""Panels, embedded data and the synthetic wind field."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import braided as bd
+from braided.streams import EMBEDDED, Panel, embedded, wind_field
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_embedded_data_load_with_their_source(name):
+    panel = embedded(name)
+    assert panel.name == name
+    assert len(panel.source) > 20
+    assert not panel.synthetic
+    assert panel.values.shape == (len(panel.times), len(panel.tasks))
+    assert np.nanmin(panel.values) >= 0
+    with pytest.raises(ValueError, match="read-only"):
+        panel.values[0, 0] = 1.0
+
+
+def test_la_haute_borne_has_the_runs_it_should():
+    panel = embedded("la-haute-borne")
+    assert panel.values.shape == (105_120, 4)
+    assert "ENGIE" in panel.source
+    assert len(panel.complete_runs(400)) == 22
+    assert (np.diff(panel.times) == np.timedelta64(10, "m")).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "columns", "unit"),
+    [
+        ("la-haute-borne", "la_haute_borne_4turbines_10min.csv.gz", ("timestamp", "site", "wind_speed"), 0.01),
+        ("us-incomes", "us_state_incomes_annual.csv.gz", ("year", "state", "income"), 1.0),
+    ],
+)
+def test_embedded_data_are_those_of_the_source(name, file, columns, unit):
+    if not (SHARED / file).exists():
+        pytest.skip(f"{file} is not here to compare with")
+    time, task, value = columns
+    wide = pd.read_csv(SHARED / file).pivot(index=time, columns=task, values=value)
+    panel = embedded(name)
+    assert panel.tasks == tuple(wide.columns)
+    np.testing.assert_allclose(panel.values, wide.to_numpy(float), atol=unit / 2 + 1e-9)
+
+
+def test_an_unknown_name_is_told_what_there_is():
+    with pytest.raises(bd.InputError, match="no embedded data 'paris': there are 'la-haute-borne', 'us-incomes'"):
+        embedded("paris")
+
+
+def test_complete_runs_end_at_gaps_and_missing_values():
+    values = np.ones((12, 2))
+    values[3, 1] = np.nan
+    times = np.array([0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13])
+    panel = Panel("holes", ("a", "b"), times, values, "made up")
+    assert panel.complete_runs(1) == [(0, 3), (4, 7), (7, 12)]
+    assert panel.complete_runs(4) == [(7, 12)]
+    assert Panel("one", ("a",), np.arange(1), np.ones((1, 1)), "made up").complete_runs(1) == [(0, 1)]
+    values[:] = 7.0
+    assert panel.values[0, 0] == 1.0
+
+
+def test_a_panel_whose_parts_do_not_fit_is_refused():
+    with pytest.raises(bd.InputError, match=r"values has shape \(2, 1\): times and tasks say \(3, 1\)"):
+        Panel("x", ("a",), np.arange(3), np.ones((2, 1)), "made up")
+    with pytest.raises(bd.InputError, match=r"times\[2\] is 1, not after the one before"):
+        Panel("x", ("a",), np.array([0, 1, 1]), np.ones((3, 1)), "made up")
+
+
+def test_the_synthetic_field_is_the_same_for_a_seed_and_says_what_it_is():
+    a, b, c = wind_field(1, 300), wind_field(1, 300), wind_field(2, 300)
+    assert (a.values == b.values).all()
+    assert (a.values != c.values).any()
+    assert a.synthetic
+    assert "synthetic" in repr(a)
+    assert (a.values >= 0).all()
+
+
+def test_neighbours_in_the_synthetic_field_move_together_and_upstream_moves_first():
+    """Differences of sites are correlated, and for some pairs more so with a delay: the field is carried."""
+    steps = np.diff(wind_field(0, 8000).values, axis=0)
+    now = np.corrcoef(steps.T)
+    lagged = np.corrcoef(steps[1:].T, steps[:-1].T)[:10, 10:]
+    pairs = ~np.eye(10, dtype=bool)
+    assert np.median(now[pairs]) > 0.1
+    assert (lagged[pairs] > now[pairs] + 0.1).any()
+
+
+def test_the_one_step_gain_of_sharing_shows_on_the_synthetic_field():
+    """Neighbour lags and a graph beat one filter per site, synchronously; both with the same penalty."""
+    panel = wind_field(3, 900)
+    graph = bd.TaskGraph.from_history(panel.values[:300], panel.tasks)
+    own, around = bd.Lags(3), bd.Lags(3, neighbours=3, gap=True)
+    s, t = own.samples(panel.values[300:], panel.tasks), around.samples(panel.values[300:], panel.tasks, graph)
+    alone = bd.WRLS(panel.tasks, own.n_features, 1.0).progressive(s.X, s.y, s.tasks, rounds=s.steps)
+    together = bd.MTWRLS(graph, around.n_features, 1.0).progressive(t.X, t.y, t.tasks, rounds=t.steps)
+    assert np.std(t.y - together) < 0.9 * np.std(s.y - alone)
