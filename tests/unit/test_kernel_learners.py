@@ -253,6 +253,31 @@ def test_compositions_run_compiled_and_agree_with_numpy(kernel):
     assert worst(compiled.progressive(X, y, tasks), plain.progressive(X, y, tasks)) < 1e-8
 
 
+def test_a_recursive_inverse_gives_negative_distances_where_the_factor_does_not():
+    rng = np.random.default_rng(12)
+    X, tasks = rng.uniform(-2, 2, (200, 1)), np.arange(200) % 3
+    y = np.sin(2 * X[:, 0])
+    graph, penalty, novelty = bd.TaskGraph.pooled(range(3), ridge=1.0), 0.01, 1e-6
+    k = multi_task(rbf(1.0), graph)
+    points = list(zip(X, tasks, strict=True))
+    k11 = k(points[0], points[0])
+    Kinv, P, alpha = np.eye(1) / k11, np.eye(1) * k11 / (k11 + penalty), y[:1] / (k11 + penalty)
+    dictionary, distances = points[:1], []
+    for point, target in zip(points[1:], y[1:], strict=True):
+        column = np.array([k(point, other) for other in dictionary])
+        distances.append(k(point, point) - column @ Kinv @ column)
+        Kinv, P, alpha, grew = paper_step(Kinv, P, alpha, column, k(point, point), target, penalty, novelty)
+        dictionary += [point] * grew
+    assert min(distances) < -1e-9
+    model = bd.MTOSLSSVR(graph, 1, rbf(1.0), penalty, novelty)
+    model.learn_many(X, y, tasks)
+    inputs, keys = model.dictionary
+    U = model.state.factor[0, : len(keys), : len(keys)]
+    for point in points:
+        phi = np.linalg.solve(U.T, [k(point, other) for other in zip(inputs, keys, strict=True)])
+        assert k(point, point) - phi @ phi > -1e-9
+
+
 def test_the_rbf_dictionary_stays_sound_for_small_novelty():
     """Where the recursive inverse breaks (ν = 1e-6 and below), the factor does not."""
     rng = np.random.default_rng(12)

@@ -241,6 +241,23 @@ class Short:
         return np.full((1, 2), 0.9)
 
 
+class Kept:
+    """A policy that gives the same array again and again."""
+
+    def __init__(self, n):
+        self.answer = np.full((n, 2), 0.9)
+
+    def fades(self, opens):
+        return self.answer
+
+
+def test_what_a_policy_gives_is_not_written_to():
+    for learner in (bd.MTWRLS, bd.WRLS, bd.MADMM):
+        policy = Kept(3)
+        learner(GRAPH, 1, forgetting=policy).learn_many([[1.0]] * 3, [1.0] * 3, ["a"] * 3)
+        assert (policy.answer == 0.9).all()
+
+
 def test_parts_of_ones_own_are_checked_before_compiled_code_relies_on_them():
     model = Narrow() | bd.WRLS(["a"], 2)
     with pytest.raises(bd.InputError, match=r"features of Narrow have shape \(1, 2\), but its width says \(1, 3\)"):

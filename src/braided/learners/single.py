@@ -88,8 +88,8 @@ class WRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = checked_fades(self.forgetting, batch.opens)
-        fades[:, 0], fades[:, 1] = fades.prod(axis=1), 1.0  # the one filter that sees the sample is the task's own
+        both = checked_fades(self.forgetting, batch.opens).prod(axis=1)  # the filter that sees the sample is its task's
+        fades = np.stack([both, np.ones(len(both))], axis=1)
         return progressive_inplace(self.state, *batch.columns, fades, mean, std)
 
     def _joined(self, graph: TaskGraph) -> Filters:
