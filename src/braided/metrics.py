@@ -60,8 +60,9 @@ def relative(forecast: ArrayLike, actual: ArrayLike, tasks: Any, previous: Array
 
 
 def rmse(error: Floats) -> float:
-    """Root mean square error."""
-    return float(np.sqrt(np.mean(error**2)))
+    """Root mean square error; infinite where squares overflow."""
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.mean(error**2)))
 
 
 def mae(error: Floats) -> float:

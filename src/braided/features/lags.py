@@ -46,6 +46,11 @@ class Samples(NamedTuple):
     level: Floats  # (n,) what to add to a forecast of y to have the level
     previous: Floats  # (n,) the task's y one step before
 
+    def between(self, first: int, end: int) -> Samples:
+        """Return the samples of the steps from `first` on and before `end`."""
+        own = slice(*np.searchsorted(self.steps, [first, end]).tolist())
+        return Samples._make(column[own] for column in self)
+
 
 @final
 @dataclass(frozen=True)

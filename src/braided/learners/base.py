@@ -21,6 +21,7 @@ from braided.learners.samples import NO_ROUND, Batch, as_labels, as_weights, gro
 from braided.types import Floats, Ints
 from braided.validate import count, floats, not_negative, real, same_length
 
+NOTHING: Floats = np.empty(0)
 MISSING = "drop the sample, or fill the value, beforehand"
 
 
@@ -194,7 +195,7 @@ class Learner(ABC):
         """
         batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
         mean, std = self._unfilled(len(batch.X), with_std)
-        self._account(batch, self._progressive(batch, mean, std))
+        self._account(batch, self._progressive(batch, mean, std), mean)
         return (_finite(mean), std) if with_std else _finite(mean)
 
     def add_task(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> None:
@@ -259,7 +260,7 @@ class Learner(ABC):
         self._predict(X, positions, mean, std)
         return _finite(mean), std
 
-    def _account(self, batch: Batch, learned: int) -> None:
+    def _account(self, batch: Batch, learned: int, mean: Floats = NOTHING) -> None:
         self.samples += int(learned)
         if learned:
             self._last_round = int(batch.labels[learned - 1])
@@ -267,7 +268,8 @@ class Learner(ABC):
             task = self.tasks[batch.tasks[learned]]
             raise NumericalError(
                 f"{type(self).__name__} broke down at sample {learned} (task {task!r}) and holds those before it: "
-                "scale the features to about 1, raise the penalty, or forget more slowly"
+                "scale the features to about 1, raise the penalty, or forget more slowly",
+                forecasts=mean[:learned].tolist(),
             )
 
     def _unfilled(self, n: int, with_std: bool) -> tuple[Floats, Floats]:
@@ -309,5 +311,6 @@ class Learner(ABC):
 def _finite(mean: Floats) -> Floats:
     if not np.isfinite(mean).all():
         place = int(np.argmin(np.isfinite(mean)))
-        raise NumericalError(f"the forecast of sample {place} is {mean[place]}: scale the features to about 1")
+        message = f"the forecast of sample {place} is {mean[place]}: scale the features to about 1"
+        raise NumericalError(message, forecasts=mean[:place].tolist())
     return mean
