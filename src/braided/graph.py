@@ -205,6 +205,8 @@ class TaskGraph:
 
         Of a graph, the keys are taken.
         """
+        if isinstance(tasks, TaskGraph) and tasks.ridge == ridge and tasks.is_sparse and not tasks.similarity.nnz:
+            return tasks
         keys = tasks.tasks if isinstance(tasks, TaskGraph) else task_keys(tasks)
         return cls(sparse.csr_array((len(keys), len(keys)), dtype=np.float64), keys, ridge=ridge)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from braided.errors import InputError
-from braided.types import Floats
+from braided.types import Floats, Ints
 from braided.validate import floats, same_length
 
 
@@ -49,32 +49,32 @@ def relative(forecast: ArrayLike, actual: ArrayLike, tasks: Any, previous: Array
     """Score forecasts of differences per task; `previous` is each task's difference one step before."""
     columns = {"forecast": forecast, "actual": actual, "previous": previous}
     y_hat, y, last = (floats(column, name, ndim=1) for name, column in columns.items())
-    keys = np.asarray(list(tasks), dtype=object)
-    for name, column in {"forecast": y_hat, "previous": last, "tasks": keys}.items():
-        same_length(column, name, len(y))
+    keys = list(tasks)
+    same_length(y_hat, "forecast", len(y))
+    same_length(last, "previous", len(y))
+    same_length(keys, "tasks", len(y))
     if not len(y):
         raise InputError("no forecasts to score: give at least one")
-    names = tuple(dict.fromkeys(keys.tolist()))
-    rows = [_errors(y_hat[own], y[own], last[own]) for own in (keys == name for name in names)]
-    return Scores(names, *np.array(rows).T)
+    order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    of = np.fromiter(map(order.__getitem__, keys), np.int64, len(keys))
+    counts = np.bincount(of).astype(np.float64)
+    own, level, difference = ((rmse(e, of, counts), mae(e, of, counts)) for e in (y - y_hat, y, y - last))
+    ratios = (
+        _ratio(error, baseline) for base in (level, difference) for error, baseline in zip(own, base, strict=True)
+    )
+    return Scores(tuple(order), counts, *own, *ratios)
 
 
-def rmse(error: Floats) -> float:
-    """Root mean square error; infinite where squares overflow."""
+def rmse(error: Floats, of: Ints, counts: Floats) -> Floats:
+    """Root mean square error per task; infinite where squares overflow."""
     with np.errstate(over="ignore"):
-        return float(np.sqrt(np.mean(error**2)))
+        return np.sqrt(np.bincount(of, error**2) / counts)
 
 
-def mae(error: Floats) -> float:
-    """Mean absolute error."""
-    return float(np.mean(np.abs(error)))
+def mae(error: Floats, of: Ints, counts: Floats) -> Floats:
+    """Mean absolute error per task."""
+    return np.bincount(of, np.abs(error)) / counts
 
 
-def _errors(y_hat: Floats, y: Floats, last: Floats) -> tuple[float, ...]:
-    own, level, difference = y - y_hat, y, y - last
-    ratios = (_ratio(measure(own), measure(base)) for base in (level, difference) for measure in (rmse, mae))
-    return float(y.size), rmse(own), mae(own), *ratios
-
-
-def _ratio(error: float, baseline: float) -> float:
-    return error / baseline if baseline > 0.0 else np.nan
+def _ratio(error: Floats, baseline: Floats) -> Floats:
+    return np.divide(error, baseline, out=np.full(len(error), np.nan), where=baseline > 0.0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sized
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from braided.errors import InputError
-from braided.types import Floats, Ints
+from braided.types import Floats
 
 
 def real(value: Any, name: str) -> float:
@@ -93,7 +94,7 @@ def floats(values: Any, name: str, ndim: int, remedy: str = "give finite numbers
     return array
 
 
-def same_length(values: Floats | Ints, name: str, expected: int) -> None:
+def same_length(values: Sized, name: str, expected: int) -> None:
     """Insist that `values` has one entry per sample."""
     if len(values) != expected:
         raise InputError(f"{name} has {len(values)} values for {expected} samples: give one per sample")
