@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from braided.errors import FileError as FileError
     from braided.errors import InputError as InputError
     from braided.errors import NumericalError as NumericalError
+    from braided.evaluation import Evaluation as Evaluation
+    from braided.evaluation import evaluate as evaluate
     from braided.features import ELM as ELM
     from braided.features import Lags as Lags
     from braided.features import Scale as Scale
     from braided.forgetting import Exponential as Exponential
     from braided.graph import TaskGraph as TaskGraph
+    from braided.learners import L21 as L21
     from braided.learners import MADMM as MADMM
     from braided.learners import MOGD as MOGD
     from braided.learners import MTOSLSSVR as MTOSLSSVR
@@ -32,17 +35,19 @@ if TYPE_CHECKING:
     from braided.learners import GraphRidge as GraphRidge
     from braided.learners import Learner as Learner
     from braided.learners import Persistence as Persistence
+    from braided.learners import TraceNorm as TraceNorm
     from braided.state import load as load
     from braided.state import save as save
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "evaluation": "Evaluation evaluate",
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
     "forgetting": "Exponential",
     "graph": "TaskGraph",
-    "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge Learner Persistence",
+    "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",
 }
 _MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics", "streams")

@@ -27,12 +27,18 @@ MAKERS = {
     "MADMM σ=0.9": lambda g, d: bd.MADMM(g, d, 0.1, 1e-2, 0.9),
     "GraphRidge": bd.GraphRidge,
     "GraphRidge λ=0.01": lambda g, d: bd.GraphRidge(g, d, 0.01),
+    "L21": bd.L21,
+    "L21 λ=0.01": lambda g, d: bd.L21(g, d, 0.01),
+    "TraceNorm": bd.TraceNorm,
+    "TraceNorm λ=0.01": lambda g, d: bd.TraceNorm(g, d, 0.01),
     "Persistence": bd.Persistence,
     "ELM MTWRLS": lambda g, d: bd.ELM(hidden=7, seed=1) | bd.MTWRLS(g, d, 0.1, 0.99),
     "ELM WRLS": lambda g, d: bd.ELM(hidden=7) | bd.WRLS(g, d),
     "ELM MOGD": lambda g, d: bd.ELM(hidden=7) | bd.MOGD(g, d, 0.1, 0.05),
     "ELM MADMM": lambda g, d: bd.ELM(hidden=4) | bd.MADMM(g, d),
     "ELM GraphRidge": lambda g, d: bd.ELM(hidden=4) | bd.GraphRidge(g, d),
+    "ELM L21": lambda g, d: bd.ELM(hidden=4) | bd.L21(g, d, 0.1),
+    "ELM TraceNorm": lambda g, d: bd.ELM(hidden=4) | bd.TraceNorm(g, d, 0.1),
     "Scale ELM MTOSLSSVR": lambda g, d: (
         bd.Scale(np.zeros(d), np.full(d, 0.5)) | bd.ELM(hidden=4) | bd.MTOSLSSVR(g, d, "rbf", 0.1, 1e-2)
     ),

@@ -7,10 +7,12 @@ from braided.learners.madmm import MADMM
 from braided.learners.mogd import MOGD
 from braided.learners.mtoslssvr import MTOSLSSVR
 from braided.learners.mtwrls import MTWRLS
+from braided.learners.norms import L21, TraceNorm
 from braided.learners.persistence import Persistence
 from braided.learners.single import OSLSSVR, WRLS
 
 __all__ = [
+    "L21",
     "MADMM",
     "MOGD",
     "MTOSLSSVR",
@@ -21,4 +23,5 @@ __all__ = [
     "GraphRidge",
     "Learner",
     "Persistence",
+    "TraceNorm",
 ]

@@ -1,0 +1,159 @@
+"""Accelerated proximal gradient with adaptive restart, for penalties that are norms of the tasks' weights W.
+
+Beck & Teboulle, SIAM Journal on Imaging Sciences 2 (2009); O'Donoghue & Candès, Foundations of Computational
+Mathematics 15 (2015), the gradient scheme.
+"""
+
+import numpy as np
+
+from braided._compiled import compiled
+from braided._compiled.linear import dot
+from braided.types import Floats
+
+SWEEPS = 60  # many more than a Jacobi method takes
+PARALLEL = 1e-12  # cosine below which two rows count as orthogonal
+
+
+@compiled
+def shrink_columns_inplace(W: Floats, thresholds: Floats) -> None:
+    """Shorten each column of W by its threshold, to zero where it is no longer than that."""
+    for k in range(W.shape[1]):
+        squares = 0.0
+        for t in range(W.shape[0]):
+            squares += W[t, k] * W[t, k]
+        size = np.sqrt(squares)
+        rest = 1.0 - thresholds[k] / size if size > thresholds[k] else 0.0
+        for t in range(W.shape[0]):
+            W[t, k] *= rest
+
+
+@compiled
+def rotate_inplace(M: Floats, i: int, j: int, cosine: float, sine: float) -> None:
+    """Rotate rows i and j of M in their plane."""
+    for k in range(M.shape[1]):
+        a, b = M[i, k], M[j, k]
+        M[i, k] = cosine * a - sine * b
+        M[j, k] = sine * a + cosine * b
+
+
+@compiled
+def orthogonalise_inplace(rows: Floats, basis: Floats, threshold: float) -> None:
+    """Rotate the rows until they are orthogonal, and the basis with them (one-sided Jacobi).
+
+    What is left undone moves the shrunken matrix by less than PARALLEL · threshold, or by rounding.
+    """
+    n = rows.shape[0]
+    squares = np.empty(n)
+    for _ in range(SWEEPS):
+        for i in range(n):
+            squares[i] = dot(rows[i], rows[i])
+        floor = max(PARALLEL * threshold, 1e-15 * np.sqrt(squares.max()))
+        done = True
+        for i in range(n):
+            for j in range(i + 1, n):
+                product = dot(rows[i], rows[j])
+                least = max(PARALLEL * np.sqrt(min(squares[i], squares[j])), floor)
+                if abs(product) <= least * np.sqrt(max(squares[i], squares[j])):
+                    continue
+                done = False
+                half = (squares[j] - squares[i]) / (2.0 * product)
+                tangent = 1.0 / (abs(half) + np.sqrt(1.0 + half * half))
+                tangent = tangent if half >= 0.0 else -tangent
+                cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
+                rotate_inplace(rows, i, j, cosine, cosine * tangent)
+                rotate_inplace(basis, i, j, cosine, cosine * tangent)
+                squares[i] -= tangent * product
+                squares[j] += tangent * product
+        if done:
+            return
+
+
+@compiled
+def shrink_spectrum_inplace(W: Floats, basis: Floats, threshold: float) -> None:
+    """Lower each singular value of W by the threshold, to zero where it is no larger than that.
+
+    `basis` is orthogonal, of W's smaller dimension, and turns into the singular vectors on that side: kept for the next
+    matrix, which is nearly the same, they leave little to rotate.
+    """
+    turned = W.shape[1] < W.shape[0]
+    short = np.ascontiguousarray(W.T) if turned else W.copy()
+    n = short.shape[0]
+    rows = np.zeros_like(short)
+    for i in range(n):
+        for j in range(n):
+            for k in range(short.shape[1]):
+                rows[i, k] += basis[i, j] * short[j, k]
+    orthogonalise_inplace(rows, basis, threshold)
+    for i in range(n):  # what is taken off is of the threshold's size, and so is its rounding
+        size = np.sqrt(dot(rows[i], rows[i]))
+        share = threshold / size if size > threshold else 1.0
+        for j in range(n):
+            for k in range(short.shape[1]):
+                short[j, k] -= share * basis[i, j] * rows[i, k]
+    if turned:
+        W[:] = short.T
+    else:
+        W[:] = short
+
+
+@compiled
+def gradient_inplace(gradient: Floats, W: Floats, moments: Floats, targets: Floats) -> None:
+    """Row t of the gradient ← Φ_t w_t − ψ_t."""
+    for t in range(W.shape[0]):
+        for k in range(W.shape[1]):
+            gradient[t, k] = dot(moments[t, k], W[t]) - targets[t, k]
+
+
+@compiled
+def minimise_inplace(
+    W: Floats,
+    moments: Floats,
+    targets: Floats,
+    units: Floats,
+    penalty: float,
+    low_rank: bool,
+    tolerance: float,
+    steps: int,
+) -> float:
+    """Minimise ½ Σ_t w_t'Φ_t w_t − ψ_t'w_t + penalty · norm, from W on; no eigenvalue of a Φ_t may be above 1.
+
+    The norm is the sum of the singular values of W, or that of the lengths of its columns, each over its unit. Stops
+    where a subgradient, each column times its unit, is no longer than the tolerance; returns its length.
+    """
+    n_tasks, d = W.shape
+    thresholds = penalty / units
+    basis = np.eye(min(n_tasks, d))
+    slope, new, new_slope = np.empty_like(W), np.empty_like(W), np.empty_like(W)
+    gradient_inplace(slope, W, moments, targets)
+    ahead, ahead_slope = W.copy(), slope.copy()
+    momentum, length = 1.0, np.inf
+    for _ in range(steps):
+        for t in range(n_tasks):
+            for k in range(d):
+                new[t, k] = ahead[t, k] - ahead_slope[t, k]
+        if low_rank:
+            shrink_spectrum_inplace(new, basis, penalty)
+        else:
+            shrink_columns_inplace(new, thresholds)
+        gradient_inplace(new_slope, new, moments, targets)
+        squares, uphill = 0.0, 0.0
+        for t in range(n_tasks):
+            for k in range(d):
+                # The step solves 0 = ahead_slope + new − ahead + s, s a subgradient of the penalty at `new`.
+                step = ahead[t, k] - new[t, k]
+                squares += (units[k] * (new_slope[t, k] - ahead_slope[t, k] + step)) ** 2
+                uphill += step * (new[t, k] - W[t, k])
+        if uphill > 0.0:
+            momentum = 1.0
+        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
+        share = (momentum - 1.0) / following
+        momentum = following
+        for t in range(n_tasks):
+            for k in range(d):  # the slope is affine: what is ahead needs no product of its own
+                ahead[t, k] = new[t, k] + share * (new[t, k] - W[t, k])
+                ahead_slope[t, k] = new_slope[t, k] + share * (new_slope[t, k] - slope[t, k])
+                W[t, k], slope[t, k] = new[t, k], new_slope[t, k]
+        length = np.sqrt(squares)
+        if length <= tolerance:
+            break
+    return length

@@ -1,0 +1,107 @@
+"""MomentLearner: what the batch learners share. They hold moments, never samples, and solve anew when asked."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from braided.errors import NumericalError
+from braided.graph import TaskGraph
+from braided.learners.base import Learner
+from braided.learners.joining import appended, without
+from braided.learners.samples import Batch
+from braided.types import Floats, Ints
+from braided.validate import positive
+
+LARGEST = 1e290  # of an addend, so that sums stay finite
+
+
+class Moments(NamedTuple):
+    """State of a batch learner."""
+
+    inputs: Floats  # (T, d, d) Φ
+    targets: Floats  # (T, d) ψ
+    totals: Floats  # (T, 2) sums of weights and of weighted y²
+
+
+class MomentLearner(Learner):
+    """A linear learner whose weights are a function of the moments; subclasses say which, in `_solve`."""
+
+    parameters = ("penalty",)
+    state: Moments
+    _solution: tuple[Moments, Floats] | None = None
+
+    def __init__(self, graph: TaskGraph, n_features: int, penalty: float) -> None:
+        self.penalty = positive(penalty, "penalty")
+        super().__init__(graph, n_features)
+
+    @abstractmethod
+    def _solve(self) -> Floats:
+        """Return the weights (T, d)."""
+
+    @property
+    def coef(self) -> Floats:
+        """w, the weights (T, d)."""
+        return self._weights().copy()
+
+    def _weights(self) -> Floats:
+        """Return the weights, kept until the next sample."""
+        if self._solution is None or self._solution[0] is not self.state:
+            self._solution = self.state, self._solve()
+        return self._solution[1]
+
+    def _slope(self, W: Floats) -> Floats:
+        """Return the gradient of the data's term, Φ_t w_t − ψ_t in row t."""
+        slope: Floats = np.einsum("tjk,tk->tj", self.state.inputs, W) - self.state.targets
+        return slope
+
+    def _start(self) -> Moments:
+        return self._empty(self.graph.n_tasks)
+
+    def _empty(self, n_tasks: int) -> Moments:
+        d = self.n_features
+        return Moments(np.zeros((n_tasks, d, d)), np.zeros((n_tasks, d)), np.zeros((n_tasks, 2)))
+
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        mean[:] = (X * self._weights()[tasks]).sum(axis=1)
+
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        first = 0
+        for end in batch.ends:
+            try:
+                self._predict(batch.X[first:end], batch.tasks[first:end], mean[first:end], std[first:end])
+            except NumericalError:
+                return first
+            learned = self._add(batch, first, end)
+            if learned < end:
+                return learned
+            first = int(end)
+        return first
+
+    def _absorb(self, batch: Batch) -> int:
+        return self._add(batch, 0, len(batch.X))
+
+    def _add(self, batch: Batch, first: int, end: int) -> int:
+        """Add samples to the moments, up to one whose squares overflow; return where the first one not added is."""
+        with np.errstate(over="ignore"):
+            largest = np.maximum(np.abs(batch.X[first:end]).max(axis=1), np.abs(batch.y[first:end]))
+            overflows = largest * largest * np.maximum(batch.weights[first:end], 1.0) > LARGEST
+        end = first + int(np.argmax(overflows)) if overflows.any() else end
+        X, y, v, tasks = batch.X[first:end], batch.y[first:end], batch.weights[first:end], batch.tasks[first:end]
+        for t in np.unique(tasks):
+            own = tasks == t
+            weighted = v[own, None] * X[own]
+            self.state.inputs[t] += weighted.T @ X[own]
+            self.state.targets[t] += weighted.T @ y[own]
+            self.state.totals[t] += v[own].sum(), v[own] @ y[own] ** 2
+        self.state = Moments(*self.state)  # another tuple: the solution is out of date
+        return int(end)
+
+    def _joined(self, graph: TaskGraph) -> Moments:
+        return appended(self.state, self._empty(1))
+
+    def _left(self, graph: TaskGraph, position: int) -> Moments:
+        """The task's samples go with it: what remains is the solution for the tasks that remain."""
+        return without(self.state, position)

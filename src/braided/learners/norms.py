@@ -1,0 +1,202 @@
+"""L21 and TraceNorm: the batch solutions that tie the tasks by a norm of all their weights, without a graph.
+
+| symbol | name      | shape     | meaning                                                                           |
+|--------|-----------|-----------|-----------------------------------------------------------------------------------|
+| λ      | `penalty` |           | weight of the norm against the data                                               |
+| Φ_t    |           | (T, d, d) | sum of x x' of task t                                                             |
+| ψ_t    |           | (T, d)    | sum of y x of task t                                                              |
+| W      | `coef`    | (T, d)    | minimises ½ Σ_t ‖X_t w_t − y_t‖² + λ‖W‖, the norm being                           |
+|        |           |           | L21: Σ_k ‖(w_1k … w_Tk)‖, so that the tasks agree on which features they use      |
+|        |           |           | TraceNorm: the sum of the singular values, so that they share a few combinations  |
+| G      |           | (T, d)    | Φ_t w_t − ψ_t in row t, the gradient of the data's term                           |
+
+Holds moments only, and solves from zero when a forecast is asked for after learning: by accelerated proximal gradient,
+until a subgradient is at most TOLERANCE of the gradient at zero. From that gradient's dual norm on (the longest column,
+or the largest singular value), a penalty makes all weights exactly zero. A solve takes longer the smaller the penalty
+and the more alike the features are. L21 takes features on any scale; for TraceNorm bring them to about 1.
+
+>>> import numpy as np, braided as bd
+>>> X = np.array([[1.0, 2.0, 0.1], [2.0, -1.0, 0.0], [1.0, 1.0, -0.1], [-1.0, 0.0, 0.2]])
+>>> y = np.concatenate([X @ [1.0, 2.0, 0.0], X @ [2.0, 4.0, 0.0]])
+>>> both = ["north"] * 4 + ["south"] * 4
+>>> for learner in (bd.L21, bd.TraceNorm):
+...     model = learner(["north", "south"], n_features=3, penalty=0.5)
+...     model.learn_many(np.vstack([X, X]), y, both)
+...     print(model.coef.round(3) + 0.0, model.optimality < 1e-8)
+[[0.973 1.967 0. ]
+ [1.945 3.935 0. ]] True
+[[0.99 1.968 0.008]
+ [1.981 3.936 0.016]] True
+
+References: Liu, Ji & Ye, Multi-task feature learning via efficient ℓ2,1-norm minimization, UAI 2009; Ji & Ye, An
+accelerated gradient method for trace norm minimization, ICML 2009; both are in MALSAR (Zhou, Chen & Ye, 2012).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, final
+
+import numpy as np
+
+from braided._compiled.proximal import minimise_inplace
+from braided.errors import NumericalError
+from braided.graph import TaskGraph, TaskKey
+from braided.learners.moments import MomentLearner
+from braided.types import Floats
+
+TOLERANCE = 1e-9  # of a subgradient, relative to the gradient at zero
+FIRST_LEG, LEGS = 1000, 7  # each leg has three times the steps of the one before: a million in all
+REWEIGHTINGS = 20  # between legs
+TINY = float(np.finfo(np.float64).tiny)  # instead of 0, where it is divided by
+
+
+class NormLearner(MomentLearner):
+    """What L21 and TraceNorm share: all but the norm."""
+
+    shares = False  # of a graph: by the norm, every task shares with all
+    _low_rank: ClassVar[bool]
+
+    def __init__(self, tasks: Iterable[TaskKey] | TaskGraph, n_features: int, penalty: float = 1.0) -> None:
+        super().__init__(TaskGraph.independent(tasks), n_features, penalty)
+
+    @staticmethod
+    @abstractmethod
+    def _dual_norm(G: Floats) -> float:
+        """Return the norm of a gradient that the penalty is compared with."""
+
+    @staticmethod
+    @abstractmethod
+    def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
+        """Return how far G and W are from the optimality conditions; W is zero where it is no larger than `least`."""
+
+    @staticmethod
+    @abstractmethod
+    def _norm(W: Floats) -> float:
+        """Return the norm."""
+
+    @staticmethod
+    @abstractmethod
+    def _root(W: Floats, units: Floats, share: float) -> Floats:
+        """Return H (d, ·): the penalty ½ Σ_t ‖v_t‖², w_t = Hv_t, touches the norm at W; `share` smooths it."""
+
+    @property
+    def optimality(self) -> float:
+        """By how much the optimality conditions are violated, relative to the gradient at zero; 0 is exact."""
+        W, scale = self._weights(), self._scale()
+        largest = max(float(np.abs(W).max()), TINY)
+        curvature = max(float(np.linalg.eigvalsh(self.state.inputs)[:, -1].max()), TINY)
+        least = 0.1 * TOLERANCE * scale / curvature / largest  # what is smaller is rounding: G does not feel it
+        return self._violation(self._slope(W) / scale, W / largest, self.penalty / scale, least)
+
+    def _scale(self) -> float:
+        """Return the dual norm of the gradient at zero, or the penalty if that is larger."""
+        largest = max(float(np.abs(self.state.targets).max()), TINY)
+        return max(self.penalty, largest * self._dual_norm(self.state.targets / largest))
+
+    def _solve(self) -> Floats:
+        """Solve in units in which gradients are at most 1, and so are the eigenvalues of every Φ_t."""
+        scale, squares = self._scale(), np.einsum("tkk->tk", self.state.inputs).max(axis=0)
+        W = np.zeros_like(self.state.targets)
+        if scale == self.penalty:
+            return W
+        largest = max(float(squares.max()), TINY)
+        # One unit for all features where the norm mixes them; else their own, so that their scales are no trouble.
+        units = np.ones(self.n_features) if self._low_rank else np.sqrt(np.maximum(squares / largest, 1e-30))
+        moments = self.state.inputs / largest / units[:, None] / units
+        curvature = max(float(np.linalg.eigvalsh(moments)[:, -1].max()), 1.0)
+        targets = self.state.targets / scale / units
+        problem = moments / curvature, targets, units, self.penalty / scale
+        for leg in range(LEGS):
+            if minimise_inplace(W, *problem, self._low_rank, TOLERANCE, FIRST_LEG * 3**leg) <= TOLERANCE:
+                break
+            W = min(W, self._reweighted(W, *problem), key=lambda W: self._objective(W, *problem))
+        else:
+            raise NumericalError(
+                f"{type(self).__name__} did not converge: scale the features to about 1, leave out those that others "
+                "nearly add up to, or raise penalty"
+            )
+        with np.errstate(over="ignore"):
+            return W * (scale / largest / curvature / units)
+
+    def _reweighted(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> Floats:
+        """Return ridge solutions whose penalties touch the norm from above, each at the one before.
+
+        They take all directions of Φ_t at once, however unlike its eigenvalues, and so go on where steps are too short.
+        """
+        for k in range(REWEIGHTINGS):
+            root = self._root(W, units, 0.5 ** (k + 1))
+            system = root.T @ moments @ root + max(penalty, 0.1 * TOLERANCE) * np.eye(root.shape[1])
+            W = np.linalg.solve(system, (targets @ root)[..., None])[..., 0] @ root.T
+        return W
+
+    def _objective(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> float:
+        slope = np.einsum("tjk,tk->tj", moments, W) / 2.0 - targets
+        return float((slope * W).sum() + penalty * self._norm(W / units))
+
+
+@final
+class L21(NormLearner):
+    """Joint feature selection: a feature is used by all tasks or by none; T = 1 is the lasso.
+
+    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
+    """
+
+    _low_rank = False
+
+    @staticmethod
+    def _dual_norm(G: Floats) -> float:
+        return float(np.linalg.norm(G, axis=0).max())
+
+    @staticmethod
+    def _norm(W: Floats) -> float:
+        return float(np.linalg.norm(W, axis=0).sum())
+
+    @staticmethod
+    def _root(W: Floats, units: Floats, share: float) -> Floats:
+        sizes = np.linalg.norm(W, axis=0)
+        return np.diag(np.sqrt(sizes * units))[:, sizes > 0]
+
+    @staticmethod
+    def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
+        """‖G_k + λW_k/‖W_k‖‖ where the column W_k is not zero (it is exactly or not at all), else ‖G_k‖ − λ."""
+        sizes = np.linalg.norm(W, axis=0)
+        used = sizes > 0
+        rest = np.linalg.norm(G + penalty * W / np.where(used, sizes, 1.0), axis=0)
+        return max(0.0, float(np.where(used, rest, rest - penalty).max()))
+
+
+@final
+class TraceNorm(NormLearner):
+    """Low rank: all tasks' weights are combinations of few; T = 1 shrinks the weights as a whole.
+
+    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
+    """
+
+    _low_rank = True
+
+    @staticmethod
+    def _dual_norm(G: Floats) -> float:
+        return float(np.linalg.svd(G, compute_uv=False).max(initial=0.0))
+
+    @staticmethod
+    def _norm(W: Floats) -> float:
+        return float(np.linalg.svd(W, compute_uv=False).sum())
+
+    @staticmethod
+    def _root(W: Floats, units: Floats, share: float) -> Floats:
+        """Without smoothing, combinations of features that are not in use yet could never be."""
+        _, sizes, V = np.linalg.svd(W)
+        sizes = np.append(sizes, np.zeros(len(V) - len(sizes)))
+        return V.T * np.sqrt(np.hypot(sizes, share * sizes[0]))
+
+    @staticmethod
+    def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
+        """With W = USV', S not zero: ‖U'G + λV'‖, ‖GV + λU‖, and ‖G‖ − λ of the rest of G (largest singular values)."""
+        U, sizes, V = np.linalg.svd(W, full_matrices=False)
+        U, V = U[:, sizes > least], V[sizes > least]
+        rest = G - U @ (U.T @ G)
+        rest -= rest @ V.T @ V
+        inside = (TraceNorm._dual_norm(M) for M in (U.T @ G + penalty * V, G @ V.T + penalty * U))
+        return max(*inside, TraceNorm._dual_norm(rest) - penalty)
