@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help test lint bench clean
+.PHONY: help study test lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -15,6 +15,9 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
+
+study: $(READY)  ## the paper's experiment on embedded real data, and a report
+	$(BIN)/braided study
 
 test: $(READY)  ## all tests, then the compiled functions' tests once more without the compiler
 	$(BIN)/python -m pytest -q -n auto
@@ -33,5 +36,5 @@ bench: $(READY)  ## speed beside plain NumPy, precision, the cost of the first u
 	$(BIN)/python benchmarks/picture.py
 
 clean:  ## remove the environment and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
+	rm -rf .venv braided-study .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
 	find . -name __pycache__ -type d -exec rm -rf {} +

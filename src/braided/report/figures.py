@@ -1,0 +1,408 @@
+"""Figures of a study: one function each, which returns a figure, or None where the study has nothing to show.
+
+A family of methods has one colour and one mark in all of them. Every figure is 4.8 inches wide with letters of ten
+points and more, so that a phone shows them at their size. The same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from braided.evaluation import PROTOCOLS, Protocol
+from braided.report.style import (
+    COLOURS,
+    FAINT,
+    GREY,
+    INK,
+    MARKS,
+    PALE,
+    POINTS,
+    WIDTH,
+    family,
+    legend,
+    panels,
+    rows,
+    styled,
+)
+from braided.report.tables import PAPER, SYMBOLS
+from braided.study import METHODS, Method, Results
+from braided.study.run import METRICS
+from braided.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SYNCHRONOUS: Protocol = "synchronous"
+
+
+@styled
+def series(results: Results) -> Figure:
+    """Draw the changes of three tasks in four windows, one trace above the other."""
+    windows, tasks = _spread(_windows(results), 4), results.tasks[:3]
+    changes = [np.diff(results.series(window)[:, : len(tasks)], axis=0) for window in windows]
+    room = 2.4 * max(float(np.quantile(np.abs(np.concatenate(changes)), 0.995)), 1e-300)
+    figure, axes = panels(len(windows), each=0.45 + 0.32 * len(tasks))
+    for axis, window, change in zip(axes, windows, changes, strict=True):
+        offset, label = _clock(results, window)
+        steps = offset + 1 + np.arange(len(change))
+        for place in range(len(tasks)):
+            axis.plot(steps, np.clip(change[:, place], -room / 2, room / 2) - place * room, color=INK, linewidth=0.6)
+        for split, train in results.about["splits"].items():
+            axis.axvline(offset + train, color=GREY, linewidth=0.9, linestyle=(0, (3, 2)))
+            axis.text(offset + train, room / 2, split, ha="center", va="bottom", color=GREY, fontsize=10)
+        axis.set_yticks([-place * room for place in range(len(tasks))], [short(task, 14) for task in tasks])
+        axis.set_ylim(-(len(tasks) - 0.5) * room, room / 2)
+        axis.set_title(_window_title(results, window), pad=4)
+        axis.spines["left"].set_visible(False)
+        axis.tick_params(axis="y", length=0)
+        axis.margins(x=0.0)
+    _scale_bar(axes[0], room)
+    axes[-1].set_xlabel(label)
+    return figure
+
+
+def _scale_bar(axis: Axes, room: float) -> None:
+    """Show how much a change is: the largest of 1, 2 or 5 that fits into half a trace."""
+    power = 10.0 ** np.floor(np.log10(room / 2))
+    size = power * max(step for step in (1, 2, 5) if step * power <= room / 2)
+    place = axis.get_yaxis_transform()
+    axis.plot([1.015, 1.015], [-size / 2, size / 2], transform=place, color=INK, linewidth=1.6, clip_on=False)
+    axis.text(1.03, 0.0, f"{size:g}", transform=place, va="center", fontsize=10)
+
+
+@styled
+def forecasts(results: Results, stretch: int = 60) -> Figure | None:
+    """Draw what was forecast of the first task in the middle of the test part, beside what came, in two windows."""
+    shown = [method for method in results.methods if method.name in ("mt-wrls", "wrls")]
+    if not shown:
+        return None
+    windows = _spread(_windows(results), 2)
+    figure, axes = panels(len(windows), each=1.75)
+    for axis, window in zip(axes, windows, strict=True):
+        offset, label = _clock(results, window)
+        curves = [results.curve(window, results.splits[0], SYNCHRONOUS, m.name, results.tasks[0]) for m in shown]
+        first = max((len(curves[0].steps) - stretch) // 2, 0)
+        part = slice(first, first + stretch)
+        steps = offset + curves[0].steps[part]
+        axis.axhline(0.0, color=FAINT, linewidth=0.8)
+        axis.plot(
+            steps, curves[0].actual[part], color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual"
+        )
+        for method, curve in zip(shown, curves, strict=True):
+            axis.plot(steps, curve.forecast[part], color=COLOURS[family(method)], linewidth=1.8, label=method.title)
+        axis.set_title(_window_title(results, window), pad=4)
+        axis.set_ylabel("Change")
+        axis.margins(x=0.01)
+    axes[-1].set_xlabel(label)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, handlelength=1.5)
+    return figure
+
+
+@styled
+def ranks(results: Results, split: str) -> Figure | None:
+    """Draw a critical difference diagram: methods that a bar joins are not told apart."""
+    from matplotlib.figure import Figure
+
+    ranked = results.ranked(split, SYNCHRONOUS)
+    if ranked is None:
+        return None
+    methods, comparison = ranked
+    order = np.argsort(comparison.mean_ranks, kind="stable")
+    mean, count = comparison.mean_ranks[order], len(order)
+    bars = joined(mean, comparison.difference)
+    row, top, left, right = 19.0, 62.0, 14.0, POINTS - 14.0  # points, as all that follows
+    fan = top + 12.0 + 7.0 * len(bars)  # from here on down, lines spread evenly, however close the ranks are
+    stems = fan + 20.0
+    height = stems + row * ((count + 1) // 2) + 2.0
+    figure = Figure(figsize=(WIDTH, height / 72.0))
+    axis = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0.0, POINTS), ylim=(height, 0.0))
+    axis.axis("off")
+
+    def place(rank: float) -> float:
+        return left + (rank - 1.0) / (count - 1) * (right - left)
+
+    axis.plot([left, right], [top, top], color=INK, linewidth=1.0)
+    for rank in range(1, count + 1):
+        axis.plot([place(rank)] * 2, [top - 4.0, top], color=INK, linewidth=1.0)
+        axis.text(place(rank), top - 7.0, f"{rank}", ha="center", va="bottom", fontsize=10.5)
+    axis.text(right, 21.0, "mean rank", ha="right", va="bottom", fontsize=10.5, color=GREY)
+    end = min(place(1.0 + comparison.difference), right)
+    axis.plot([left, left, left, end, end, end], [24.0, 32.0, 28.0, 28.0, 24.0, 32.0], color=INK, linewidth=1.2)
+    axis.text(left, 21.0, f"LSD {comparison.difference:.2f}", va="bottom", fontsize=10.5)
+    for position, (rank, method) in enumerate(zip(mean, (methods[i] for i in order), strict=True)):
+        low = position < (count + 1) // 2  # the better half hangs on the left, the best on top
+        down = stems + row * ((position if low else count - 1 - position) + 0.5)
+        edge, side, sign = (92.0, "right", -1) if low else (POINTS - 92.0, "left", 1)
+        slot = 118.0 + (POINTS - 236.0) * position / (count - 1)
+        style: dict[str, Any] = {"color": COLOURS[family(method)]}
+        axis.plot([place(rank)] * 2 + [slot, slot, edge], [top, fan, stems, down, down], **style, linewidth=1.1)
+        axis.plot(place(rank), top, MARKS[family(method)], **style, markersize=5)
+        axis.text(edge + 3.0 * sign, down, method.title, **style, ha=side, va="center", fontsize=10.5)
+        axis.text(edge - 2.0 * sign, down - 2.0, f"{rank:.1f}", ha="left" if low else "right", va="bottom", fontsize=9)
+    for line, (first, last) in enumerate(bars):
+        ends = [place(mean[first]) - 3.0, place(mean[last]) + 3.0]
+        axis.plot(ends, [top + 10.0 + 7.0 * line] * 2, color=INK, linewidth=3.2, solid_capstyle="round")
+    return figure
+
+
+def joined(ranks: Floats, difference: float) -> list[tuple[int, int]]:
+    """Return the largest groups (first, last) of sorted ranks within which no two differ by more than `difference`.
+
+    >>> joined(np.array([1.0, 1.5, 2.9, 3.1, 9.0]), 2.0)
+    [(0, 2), (1, 3)]
+    """
+    groups: list[tuple[int, int]] = []
+    for first, rank in enumerate(ranks):
+        last = int(np.flatnonzero(ranks - rank <= difference)[-1])
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return groups
+
+
+@styled
+def errors(results: Results, split: str) -> Figure:
+    """Draw the error of every method relative to "no change": windows (or tasks of a single one), quartiles, median."""
+    values = spread_of_errors(results, split)
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    order = np.argsort(middle, kind="stable")
+    gain = max(1.0 - float(values.min()), 0.03)
+    left, right = 1.0 - gain, float(max(1.0 + 0.6 * gain, 1.02 * np.quantile(middle, 0.6)))
+    right = min(right, max(float(values.max()), 1.0))
+    pad = 0.04 * (right - left)
+    figure, axis = rows([results.methods[i] for i in order], above=0.42)
+    axis.axvline(1.0, color=INK, linewidth=1.0)
+    for row, i in enumerate(order):
+        method, colour, here = results.methods[i], COLOURS[family(results.methods[i])], values[:, i]
+        axis.plot(here[here <= right], np.full((here <= right).sum(), row), ".", color=colour, alpha=0.3, markersize=5)
+        axis.plot(np.clip([low[i], high[i]], left, right + pad), [row, row], color=colour, linewidth=2.4)
+        if middle[i] <= right:
+            axis.plot(middle[i], row, MARKS[family(method)], color=colour, markersize=7, markeredgecolor="white")
+        axis.text(1.02, row, brief(middle[i]), transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
+        paper = PAPER.get(method.name, {}).get(split) if results.windows > 1 else None
+        beyond = f"{brief(here.max())} ▸" if here.max() > right else ""
+        if paper and left - pad <= paper[0] <= right + pad:
+            axis.plot(paper[0], row, "d", color="white", markeredgecolor=INK, markersize=6)
+        elif paper and paper[0] < left:
+            _at_edge(axis, row, f"◇{paper[0]:.2f}", "left")
+        elif paper:
+            beyond = f"◇{paper[0]:.2f} {beyond}"
+        if beyond:
+            _at_edge(axis, row, beyond, "right")
+    axis.set_xlim(left - pad, right + pad)
+    axis.set_xlabel("RMSE over that of “no change”")
+    axis.text(1.02, -0.95, "median", transform=axis.get_yaxis_transform(), va="center", fontsize=10, color=GREY)
+    legend(figure, results.methods)
+    return figure
+
+
+def _at_edge(axis: Axes, row: int, text: str, side: Literal["left", "right"]) -> None:
+    """Write down what lies outside of the axis."""
+    x, place = float(side == "right"), axis.get_yaxis_transform()
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    axis.text(x, row, text, transform=place, ha=side, va="center", fontsize=9, color=GREY, bbox=white)
+
+
+def spread_of_errors(results: Results, split: str) -> Floats:
+    """Return what the methods' errors spread over: windows, or the tasks of a single window."""
+    if results.windows > 1:
+        return results.table(split, SYNCHRONOUS, "rmse_to_level")
+    where = results.splits.index(split), PROTOCOLS.index(SYNCHRONOUS)
+    return results.scores[0, *where, :, :, METRICS.index("rmse_to_level")].T
+
+
+@styled
+def graph(results: Results) -> Figure | None:
+    """Draw the similarities of the first window; many tasks are put into an order in which like ones stand together."""
+    from matplotlib.figure import Figure
+
+    count, few = len(results.tasks), len(results.tasks) <= 12
+    if count < 2:
+        return None
+    similarity = results.similarity(int(_windows(results)[0]), results.splits[0])
+    order = np.arange(count) if few else _alike(similarity)
+    shown = similarity[np.ix_(order, order)].copy()
+    np.fill_diagonal(shown, np.nan)
+    named = count <= 60  # beyond, names would be too small to read
+    figure = Figure(figsize=(WIDTH, 4.4 if few or not named else 0.8 + count * 9.6 / 72.0), layout="constrained")
+    axis = figure.add_subplot()
+    axis.set_facecolor(PALE)
+    image = axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    names = [short(results.tasks[i], 16) for i in order]
+    axis.set_yticks(np.arange(count) if named else [], names if named else [], fontsize=10.5 if few else 8.5)
+    axis.set_xticks(np.arange(count) if few else [], names if few else [], rotation=0 if count <= 4 else 90)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    if few:
+        for (i, j), value in np.ndenumerate(shown):
+            if i != j:
+                text, colour = f"{value:.2f}".lstrip("0"), "white" if value > 0.6 else INK
+                axis.text(j, i, text, ha="center", va="center", color=colour, fontsize=13 if count <= 6 else 9.5)
+    bar = figure.colorbar(image, ax=axis, orientation="horizontal", aspect=40, pad=0.02, label="Similarity")
+    bar.outline.set_visible(False)
+    return figure
+
+
+def _alike(similarity: Floats) -> Ints:
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = 1.0 - np.clip((similarity + similarity.T) / 2, 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    order: Ints = leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True))
+    return order
+
+
+@styled
+def choices(results: Results, names: Sequence[str]) -> Figure | None:
+    """Draw how often each value of some parameters was chosen, over all windows and splits."""
+    counts = {
+        method: _sum([results.chosen(split, SYNCHRONOUS, method.name) for split in results.splits])
+        for method in results.methods
+    }
+    shown = [method for method in results.methods if counts[method].keys() & set(names)]
+    grids = {name: values for name in names if (values := _values(results, name, shown))}
+    if not shown:
+        return None
+    figure, axis = rows(shown, above=0.75)
+    axis.grid(False)
+    spot, ticks, labels = 0.0, [], []
+    for name, values in grids.items():
+        axis.text(spot + (len(values) - 1) / 2, -1.1, SYMBOLS[name], ha="center", va="center", fontsize=12)
+        for value in values:
+            axis.axvline(spot, color="#ededed", linewidth=0.8, zorder=0)
+            for row, method in enumerate(shown):
+                chosen = counts[method].get(name, Counter())
+                if chosen[value]:
+                    size = 120.0 * chosen[value] / chosen.total()
+                    axis.scatter(spot, row, s=size, color=COLOURS[family(method)], linewidths=0.0)
+            ticks.append(spot)
+            labels.append(_value(value))
+            spot += 1.0
+        spot += 0.8
+    axis.set_xticks(ticks, labels, rotation=90, fontsize=9.5)
+    axis.set_xlim(-0.8, spot - 1.0)
+    legend(figure, shown)
+    return figure
+
+
+def _sum(several: Sequence[dict[str, Counter[float]]]) -> dict[str, Counter[float]]:
+    total: dict[str, Counter[float]] = {}
+    for counts in several:
+        for name, count in counts.items():
+            total.setdefault(name, Counter()).update(count)
+    return total
+
+
+def _values(results: Results, name: str, methods: Sequence[Method]) -> list[float]:
+    """Return all values of a parameter that there were to choose from."""
+    offered = {value for method in methods for stage in method.stages for value in stage.get(name, ())}
+    if name == "forgetting" and any(name in stage for method in methods for stage in method.stages):
+        offered = set(results.about["forgetting"])
+    return sorted(offered)
+
+
+@styled
+def over_time(results: Results, split: str) -> Figure | None:
+    """Draw the error up to each round relative to "no change", for the main methods and the best naive one."""
+    mean = dict(zip(results.methods, results.table(split, SYNCHRONOUS, "rmse_to_level").mean(axis=0), strict=True))
+    main = ("mt-wrls-graph", "mt-wrls", "wrls-graph", "wrls")
+    shown = [METHODS[name] for name in main if METHODS[name] in mean]
+    shown += sorted((method for method in mean if method.naive), key=mean.__getitem__)[:1]
+    if not shown:
+        return None
+    offset, label = _clock(results, int(_windows(results)[0]))
+    figure, (axis,) = panels(1, each=3.3)
+    ends = [1.0]
+    for method in shown:
+        steps, error, zero = results.error_over_time(split, SYNCHRONOUS, method.name)
+        so_far, none = np.cumsum(error), np.cumsum(zero)
+        ratio = np.sqrt(np.divide(so_far, none, out=np.full(len(none), np.nan), where=none > 0.0))
+        style = (0, (3.5, 1.5)) if method.inputs.neighbours else "-"
+        words = f"{method.title}, best naive" if method.naive else method.title
+        axis.plot(offset + steps, ratio, color=COLOURS[family(method)], linewidth=1.8, linestyle=style, label=words)
+        ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds say little, and go far up and down
+    axis.axhline(1.0, color=INK, linewidth=1.0, zorder=1)
+    low, high = float(np.nanmin(ends)), min(float(np.nanmax(ends)), 2.0)
+    pad = 0.06 * (high - low) or 0.1
+    axis.set_ylim(low - pad, high + pad)
+    axis.grid(axis="y")
+    axis.margins(x=0.0)
+    axis.set_xlabel(label)
+    axis.set_ylabel("RMSE so far over\nthat of “no change”")
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=1, handlelength=2.2, labelspacing=0.25)
+    return figure
+
+
+@styled
+def timings(results: Results) -> Figure:
+    """Draw the microseconds that one sample takes: to be forecast, and to be learned."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    each = {method: results.seconds(method.name)[2] for method in results.methods}
+    order = sorted(results.methods, key=each.__getitem__)
+    figure, axis = rows(order, above=0.3)
+    least, most = each[order[0]], each[order[-1]]
+    start = 10.0 ** np.floor(np.log10(max(least, 1e-6)) - 0.1)
+    for row, method in enumerate(order):
+        axis.barh(row, each[method] - start, left=start, height=0.62, color=COLOURS[family(method)])
+        axis.text(
+            1.15 * each[method],
+            row,
+            f"{each[method]:#.2g}" if each[method] < 10 else f"{each[method]:.0f}",
+            va="center",
+            fontsize=10,
+        )
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(numticks=6))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_xlim(start, 4.0 * max(most, 2.0 * start))
+    axis.set_xlabel("Microseconds per sample")
+    legend(figure, results.methods)
+    return figure
+
+
+def _windows(results: Results) -> Ints:
+    return np.unique(results.choices["window"])
+
+
+def _spread(windows: Ints, count: int) -> list[int]:
+    """Return some windows, the first among them, evenly spread."""
+    places = np.linspace(0, len(windows) - 1, min(count, len(windows))).round().astype(int)
+    return [int(window) for window in windows[places]]
+
+
+def _window_title(results: Results, window: int) -> str:
+    return f"Window {window + 1}" if results.windows > 1 else ""
+
+
+def _clock(results: Results, window: int) -> tuple[int, str]:
+    """Return what the step 0 of a window is called, and what steps are: years where the data count them."""
+    first = results.about["times"][window]
+    return (first, "Year") if isinstance(first, int) else (0, "Step of the window")
+
+
+def short(text: str, most: int) -> str:
+    """Cut a text that is too long for its place."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def brief(value: float) -> str:
+    """Write a number with three digits behind the point, or fewer where it is large."""
+    return f"{value:.3f}" if value < 10 else f"{value:.2g}"
+
+
+def _value(value: float) -> str:
+    return (
+        f"{value:g}"
+        if 1e-3 <= value <= 1e3
+        else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    )

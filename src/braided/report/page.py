@@ -1,0 +1,237 @@
+"""The page: one self-contained HTML file for all studies, and the same in Markdown with its figures beside it.
+
+Everything is made before anything is written, and files are replaced whole, the page last.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple, final
+
+from braided import __version__
+from braided.errors import FileError, InputError
+from braided.report.pictures import pictures
+from braided.report.style import COLOURS, family, render
+from braided.report.tables import Table, findings, tables
+from braided.streams import EMBEDDED
+from braided.study import METHODS, Method, Results
+
+READING = {
+    "Error": "Root mean square error over that of “no change”, the forecast that the next value equals the last. "
+    "Below 1 is better than that, and lower is better.",
+    "Synchronous": "A whole round is forecast before any of it is learned: what a forecaster can really do. "
+    "All figures and findings are synchronous unless they say otherwise.",
+    "Interleaved": "Each sample is learned before the next one of the same round is forecast, as the paper has it.",
+    "Experiments": "Each window is cut in two: parameters are chosen on the first part, the second is forecast from "
+    "scratch. Experiment II has a longer first part than I.",
+}
+INTERLEAVED = (
+    "Within a round, tasks that come later are forecast by a model that has already learned the earlier ones, at the "
+    "same moment. Where tasks are related, that gives part of the answer away, so these numbers are not a forecast. "
+    "They are here because the paper's are of this kind."
+)
+HEADLINES = ("errors", "ranks", "over-time")  # figures that stand with the results; the others say more about them
+
+
+class Shown(NamedTuple):
+    """A figure, ready to be put on a page."""
+
+    file: str  # without what it ends with
+    title: str
+    caption: str
+    alt: str
+    svg: bytes
+    png: bytes
+    size: tuple[int, int]  # pixels
+    headline: bool
+
+    @property
+    def uri(self) -> str:
+        """The whole figure as an address, so that the page needs no other file and ids can't clash."""
+        return f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}"
+
+
+@final
+@dataclass(frozen=True)
+class Study:
+    """What the page says about a study."""
+
+    slug: str
+    name: str
+    synthetic: bool
+    summary: str
+    findings: list[str]
+    tables: dict[str, list[Table]]  # synchronous, interleaved, other
+    figures: list[Shown]
+    facts: dict[str, str]
+    command: str
+
+
+def write_report(studies: Sequence[Results], folder: Path) -> Path:
+    """Write `index.html`, `report.md` and `figures/` into a folder, and return the path of the first."""
+    if not studies:
+        raise InputError("no studies: a report needs one at least")
+    slugs: list[str] = []
+    shown = [_study(results, _slug(results.name, slugs)) for results in studies]
+    methods = [method for method in METHODS.values() if any(method in results.methods for results in studies)]
+    drafts = {
+        f"figures/{figure.file}.{kind}": content
+        for study in shown
+        for figure in study.figures
+        for kind, content in (("png", figure.png), ("svg", figure.svg))
+    }
+    drafts["report.md"] = "\n".join(_markdown(shown, methods)).encode()
+    drafts["index.html"] = _html(shown, methods).encode()
+    _replace({folder / name: content for name, content in drafts.items()}, folder)
+    return folder / "index.html"
+
+
+def _slug(name: str, taken: list[str]) -> str:
+    """Return a name for links and files that no other study has."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "study"
+    slug = plain if plain not in taken else f"{plain}-{len(taken) + 1}"
+    taken.append(slug)
+    return slug
+
+
+def _study(results: Results, slug: str) -> Study:
+    about = results.about
+    grouped: dict[str, list[Table]] = {"synchronous": [], "interleaved": [], "other": []}
+    for table in tables(results):
+        grouped.get(table.name.rpartition("-")[2], grouped["other"]).append(table)
+    for group in grouped.values():
+        group.sort(key=lambda table: table.name.partition("-")[0])  # errors before ranks, else as they come
+    windows = f"{results.windows} window{'s' * (results.windows != 1)} of {about['length']} steps"
+    count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
+    return Study(
+        slug,
+        results.name,
+        bool(about["synthetic"]),
+        f"{count}, {windows}, {len(results.methods)} method{'s' * (len(results.methods) != 1)}",
+        findings(results),
+        grouped,
+        list(_figures(results, slug)),
+        _facts(results, windows),
+        _command(results),
+    )
+
+
+def _figures(results: Results, slug: str) -> Iterator[Shown]:
+    for picture in pictures(results):
+        width, height = (round(96 * inches) for inches in picture.figure.get_size_inches())
+        drawn = render(picture.figure, "svg"), render(picture.figure, "png")
+        words = f"{slug}-{picture.name}", picture.title, picture.caption, picture.alt
+        yield Shown(*words, *drawn, (width, height), picture.name.startswith(HEADLINES))
+
+
+def _facts(results: Results, windows: str) -> dict[str, str]:
+    about = results.about
+    splits = "; ".join(f"{name} the first {steps} steps" for name, steps in about["splits"].items())
+    changes = "differences of logarithms, so growth rates" if about["logarithm"] else "differences from step to step"
+    return {
+        "Source and licence": about["source"],
+        "Kind of data": "synthetic, made by a program" if about["synthetic"] else "not synthetic",
+        "Tasks": ", ".join(results.tasks),
+        "Forecast": f"{changes}, one step ahead, from the last {about['lags']}",
+        "Windows": f"{windows}, drawn with seed {about['seed']}",
+        "Tuned on": splits,
+        "Forgetting": f"σ among {', '.join(f'{value:g}' for value in about['forgetting'])}, per {about['per']}",
+        "Version": f"braided {about['version']}",
+        "Checksum of the data": f"SHA-256 {about['values'][:16]}…",
+    }
+
+
+def _command(results: Results) -> str:
+    """Return the command that runs the same study again."""
+    known = results.name in (*EMBEDDED, "synthetic")
+    words = ["braided", "study", "--data", shlex.quote(results.name) if known else "FILE"]
+    words += ["--windows", str(results.windows), "--seed", str(results.about["seed"])]
+    if len(results.methods) < len(METHODS):
+        words += ["--methods", ",".join(method.name for method in results.methods)]
+    return " ".join(words)
+
+
+def _html(studies: Sequence[Study], methods: Sequence[Method]) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    home = files("braided.report")
+    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return page.from_string(home.joinpath("page.html.j2").read_text("utf-8")).render(
+        studies=studies,
+        style=home.joinpath("page.css").read_text("utf-8"),
+        reading=READING,
+        interleaved=INTERLEAVED,
+        methods=[(method, family(method)) for method in methods],
+        colours=COLOURS,
+        version=__version__,
+    )
+
+
+def _markdown(studies: Sequence[Study], methods: Sequence[Method]) -> Iterator[str]:
+    yield "# braided: study report\n"
+    yield from (f"- **{term}.** {_plain(text)}" for term, text in READING.items())
+    for study in studies:
+        yield f"\n## {_plain(study.name)}{' (synthetic data)' * study.synthetic}\n\n{_plain(study.summary)}.\n"
+        yield from (f"- {_plain(finding)}" for finding in study.findings)
+        yield "\n### Results, synchronous\n"
+        yield from _parts(study, "synchronous", headline=True)
+        yield f"\n### Interleaved\n\n{INTERLEAVED}\n"
+        yield from _parts(study, "interleaved")
+        yield "\n### Data, parameters and times\n"
+        yield from _parts(study, "other", headline=False)
+        yield "\n### What was run, and how to repeat it\n"
+        yield from (f"- **{term}.** {_plain(text)}" for term, text in study.facts.items())
+        yield f"\n```sh\n{study.command}\n```"
+    yield "\n## Methods\n"
+    yield from (f"- **{_plain(method.title)}** ({family(method)}): {_plain(method.about)}" for method in methods)
+    yield ""
+
+
+def _parts(study: Study, group: str, headline: bool | None = None) -> Iterator[str]:
+    for figure in study.figures:
+        if figure.headline is headline:
+            yield f"![{_plain(figure.alt)}](figures/{figure.file}.png)\n"
+            yield f"**{_plain(figure.title)}.** {_plain(figure.caption)}\n"
+    for table in study.tables[group]:
+        above = [name for name, span in table.groups for _ in range(span)] or [""] * len(table.columns)
+        heads = [f"{group} {column}".strip() for group, column in zip(above, table.columns, strict=True)]
+        yield f"**{_plain(table.title)}**\n"
+        yield _line(heads)
+        yield _line(["---", *("---:" for _ in heads[1:])], escape=False)
+        yield from (_line(row, bold=place in table.strong) for place, row in enumerate(table.rows))
+        yield f"\n{_plain(table.note)}\n" if table.note else ""
+
+
+def _line(cells: Sequence[str], bold: bool = False, escape: bool = True) -> str:
+    texts = [_plain(cell) if escape else cell for cell in cells]
+    return f"| {' | '.join(f'**{text}**' if bold and text else text for text in texts)} |"
+
+
+def _plain(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]<>|#&$~])", r"\\\1", " ".join(text.split()))
+
+
+def _replace(contents: dict[Path, bytes], folder: Path) -> None:
+    """Write all files under other names, and only then give them theirs."""
+    drafts: dict[Path, Path] = {}
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_name(f".{path.name}.{os.getpid()}")
+            drafts[draft] = path
+            draft.write_bytes(content)
+        for draft, path in drafts.items():
+            draft.replace(path)
+    except OSError as error:
+        raise FileError(f"can't write to {folder} ({error.strerror or error}): choose another --out") from error
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)

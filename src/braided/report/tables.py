@@ -1,0 +1,276 @@
+"""Tables of a study, as text: the same cells for the terminal, for Markdown and for the page.
+
+| table       | the paper's | what                                                                     |
+|-------------|-------------|--------------------------------------------------------------------------|
+| errors      | 1 and 3     | mean and median over the windows, beside the paper's means               |
+| ranks       | 2 and 4     | mean rank, victories and defeats of the paper's methods                  |
+| parameters  |             | what was chosen most often                                               |
+| times       |             | what tuning and testing took                                             |
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from braided.evaluation import PROTOCOLS
+from braided.statistics import compare_ranks
+from braided.study import METHODS, Results
+from braided.study.methods import Method
+from braided.types import Floats
+
+# Lencione & Von Zuben, arXiv 2308.01938, Tables 1–4, on ten sites at Miami: (RELRMSE, RELMAE, mean rank), I and II.
+PAPER = {
+    "mt-wrls": {"I": (0.7502, 0.7310, 1.77), "II": (0.7470, 0.7274, 1.87)},
+    "mt-oslssvr": {"I": (0.7498, 0.7308, 2.00), "II": (0.7476, 0.7279, 2.23)},
+    "mt-wrls-elm": {"I": (0.7700, 0.7550, 2.70), "II": (0.7600, 0.7406, 2.50)},
+    "wrls": {"I": (0.8467, 0.8236, 5.13), "II": (0.8406, 0.8195, 5.33)},
+    "wrls-elm": {"I": (0.8490, 0.8329, 5.40), "II": (0.8336, 0.8196, 5.10)},
+    "oslssvr": {"I": (0.8892, 0.8214, 6.10), "II": (0.8765, 0.8170, 5.93)},
+    "mogd-elm": {"I": (0.8981, 0.8780, 6.37), "II": (0.9023, 0.8824, 6.27)},
+    "mogd": {"I": (0.9336, 0.9191, 7.37), "II": (0.9320, 0.9180, 7.27)},
+    "madmm": {"I": (1.1244, 1.0105, 8.17), "II": (1.1704, 0.9779, 8.50)},
+}
+SYMBOLS = {
+    "penalty": "λ",
+    "forgetting": "σ",
+    "ridge": "γ",
+    "novelty": "ν",
+    "hidden": "H",
+    "step": "η₀",
+    "rho": "ρ",
+    "width": "width",
+}
+PAPER_METHODS = [METHODS[name] for name in PAPER]
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """Cells as text, ready to be shown."""
+
+    name: str  # for links and files, such as "errors-I-synchronous"
+    title: str
+    columns: tuple[str, ...]  # the first one holds the methods' titles, left-aligned; the others numbers
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    groups: tuple[tuple[str, int], ...] = ()  # headings above the columns, with how many columns each spans
+    strong: tuple[int, ...] = ()  # rows to set in bold: the best
+
+
+def tables(results: Results) -> list[Table]:
+    """Return all tables of a study, the headline first: synchronous before interleaved."""
+    shown = []
+    for protocol in PROTOCOLS:
+        if results.windows == 1:
+            shown.append(_errors_of_one_window(results, protocol))
+            continue
+        for split in results.splits:
+            shown.append(_errors(results, split, protocol))
+            ranks = _ranks(results, split, protocol)
+            shown += [ranks] if ranks else []
+    return [*shown, _parameters(results), _times(results)]
+
+
+def _errors(results: Results, split: str, protocol: str) -> Table:
+    against_level, against_difference = (
+        [results.table(split, protocol, f"{error}_to_{base}") for error in ("rmse", "mae")]
+        for base in ("level", "difference")
+    )
+    rows = {}
+    for place, method in _present(results, against_level[0]):
+        levels = [float(f(table[:, place])) for table in against_level for f in (np.mean, np.median)]
+        differences = [float(np.mean(table[:, place])) for table in against_difference]
+        paper = PAPER.get(method.name, {}).get(split)
+        broke = results.breakdowns(split, protocol, method.name)
+        rows[method] = (
+            levels[0],
+            (*(_number(x) for x in (*levels, *differences, *(paper[:2] if paper else (np.nan, np.nan)))), str(broke)),
+        )
+    zero = results.methods.index(METHODS["no-change"]) if METHODS["no-change"] in results.methods else None
+    line = f" (here {np.mean(against_difference[0][:, zero]):.3f})" if zero is not None else ""
+    return _sorted(
+        rows,
+        name=f"errors-{split}-{protocol}",
+        title=f"Errors, Experiment {split}, {protocol}",
+        columns=("Method", "RMSE", "median", "MAE", "median", "RMSE", "MAE", "RMSE", "MAE", "broke"),
+        groups=(("", 1), ("over no change", 4), ("over last change", 2), ("paper, Miami", 2), ("", 1)),
+        note=(
+            f"Mean over {results.windows} windows of the mean over {len(results.tasks)} tasks; below 1 is better than "
+            f"the naive forecast. Over the last change, only what lies below the forecast 'no change'{line} is skill. "
+            "The paper's figures are for other data, interleaved, over the last change. 'broke': windows in which the "
+            "method broke down; from there on it counts as 'no change'."
+        ),
+    )
+
+
+def _errors_of_one_window(results: Results, protocol: str) -> Table:
+    metrics = ("rmse", "mae", "rmse_to_level")
+    columns = [results.table(split, protocol, metric)[0] for metric in metrics for split in results.splits]
+    rows = {
+        method: (columns[len(results.splits) - 1][place], tuple(_number(column[place]) for column in columns))
+        for place, method in _present(results, columns[0][None, :])
+    }
+    tuned = " and ".join(str(train - 1 - results.about["lags"]) for train in results.about["splits"].values())
+    return _sorted(
+        rows,
+        name=f"errors-{protocol}",
+        title=f"Errors, {protocol}",
+        columns=("Method", *(split for _ in metrics for split in results.splits)),
+        groups=(("", 1), *((title, len(results.splits)) for title in ("RMSE", "MAE", "RMSE over no change"))),
+        note=(
+            f"Mean over {len(results.tasks)} tasks; {' and '.join(results.splits)}: tuned on the first {tuned} rounds, "
+            f"the rest forecast from scratch. Sorted by the RMSE of {results.splits[-1]}."
+        ),
+    )
+
+
+def _ranks(results: Results, split: str, protocol: str) -> Table | None:
+    ranked = results.ranked(split, protocol)
+    if ranked is None:
+        return None
+    methods, comparison = ranked
+    paper = [PAPER[method.name].get(split, (np.nan,) * 3)[2] for method in PAPER_METHODS]
+    theirs = compare_ranks(paper, 30) if np.isfinite(paper).all() else None
+    rows = {}
+    for place, method in enumerate(methods):
+        own = (comparison.victories[place], comparison.defeats[place])
+        other = PAPER_METHODS.index(method)
+        printed = (theirs.victories[other], theirs.defeats[other]) if theirs else ("–", "–")
+        rank = comparison.mean_ranks[place]
+        rows[method] = (rank, (f"{rank:.2f}", *map(str, own), _number(paper[other], 2), *map(str, printed)))
+    return _sorted(
+        rows,
+        name=f"ranks-{split}-{protocol}",
+        title=f"Ranks, Experiment {split}, {protocol}",
+        columns=("Method", "rank", "victories", "defeats", "rank", "victories", "defeats"),
+        groups=(("", 1), ("here", 3), ("paper, Miami", 3)),
+        note=(
+            f"Friedman's χ² = {comparison.chi_squared:.1f}, {_p_value(comparison.p_value)}; mean ranks that differ by "
+            f"more than {comparison.difference:.3f} are a victory and a defeat (LSD, 5 %)."
+        ),
+    )
+
+
+def _parameters(results: Results) -> Table:
+    rows = {}
+    for place, method in enumerate(results.methods):
+        counts = [results.chosen(split, "synchronous", method.name) for split in results.splits]
+        if any(counts):
+            cells = tuple(
+                " · ".join(_most(count[name]) if name in count else "–" for count in counts) for name in SYMBOLS
+            )
+            rows[method] = (float(place), tuple("" if set(cell) <= set("– ·") else cell for cell in cells))
+    table = _sorted(
+        rows,
+        name="parameters",
+        title=f"Parameters chosen most often, synchronous, {' · '.join(results.splits)}",
+        columns=("Method", *SYMBOLS.values()),
+        note=f"Chosen on the training part alone; in brackets how often, of {results.windows}.",
+    )
+    return replace(table, strong=())
+
+
+def _times(results: Results) -> Table:
+    rows = {}
+    for method in results.methods:
+        if method.make:
+            tuning, testing, each = results.seconds(method.name)
+            rows[method] = (tuning, (f"{tuning:.1f}", f"{testing:.2f}", f"{each:.2f}"))
+    table = _sorted(
+        rows,
+        name="times",
+        title="What it took",
+        columns=("Method", "tuning, s", "testing, s", "µs per sample"),
+        note="Over all windows, experiments and protocols, on one core; without features, which all share.",
+    )
+    return replace(table, strong=())
+
+
+def findings(results: Results) -> list[str]:
+    """Return in words what the tables show, also where it goes against the method."""
+    said = [_best(results)]
+    pairs = (
+        ("mt-wrls", "wrls", "Sharing between tasks alone (MT-WRLS against WRLS)"),
+        ("wrls-graph", "wrls", "Seeing the neighbours alone (WRLS + neighbours against WRLS)"),
+        ("mt-wrls-graph", "wrls", "Both together (MT-WRLS + neighbours against WRLS)"),
+        ("mt-oslssvr", "mt-wrls", "The kernel form with a linear kernel (MT-OSLSSVR against MT-WRLS)"),
+    )
+    names = {method.name for method in results.methods}
+    said += [_gain(results, one, other, words) for one, other, words in pairs if {one, other} <= names]
+    return said + _time_bombs(results)
+
+
+def _best(results: Results) -> str:
+    parts = []
+    for split in results.splits:
+        table = results.table(split, "synchronous", "rmse_to_level")
+        order = np.argsort(table.mean(axis=0), kind="stable")
+        first = results.methods[order[0]]
+        parts.append(f"{first.title} ({table[:, order[0]].mean():.3f} of the error of 'no change') in {split}")
+    naive = "; a forecast without any model, so nothing was gained by learning" * ("naive" in _kinds(results))
+    return f"Best of all, synchronous: {', '.join(parts)}{naive}."
+
+
+def _kinds(results: Results) -> set[str]:
+    """Whether the best method of some experiment is naive or learned."""
+    best = [results.table(split, "synchronous", "rmse_to_level").mean(axis=0).argmin() for split in results.splits]
+    return {"naive" if results.methods[place].naive else "learned" for place in best}
+
+
+def _gain(results: Results, one: str, other: str, words: str) -> str:
+    said = []
+    for protocol in PROTOCOLS:
+        parts = []
+        for split in results.splits:
+            table = results.table(split, protocol, "rmse_to_level")
+            a, b = (table[:, results.methods.index(METHODS[name])] for name in (one, other))
+            change = 100.0 * (float(np.median(a / b)) - 1.0)
+            amount = "no change" if abs(change) < 0.05 else f"{abs(change):.1f} % {'less' if change < 0 else 'more'}"
+            times = f" (less in {(a < b).sum()} of {results.windows} windows)" if results.windows > 1 else ""
+            parts.append(f"{amount}{times}")
+        said.append(f"{protocol} {' and '.join(parts)}")
+    return f"{words}, error in {' and '.join(results.splits)}: {'; '.join(said)}."
+
+
+def _time_bombs(results: Results) -> list[str]:
+    """Methods whose mean says something else than their median: rare, large failures."""
+    said = []
+    for protocol in PROTOCOLS:
+        for split in results.splits:
+            table = results.table(split, protocol, "rmse_to_level")
+            wild = [m.title for p, m in _present(results, table) if table[:, p].mean() > 1.2 * np.median(table[:, p])]
+            if wild:
+                said.append(
+                    f"{protocol.capitalize()} {split}: {', '.join(wild)} failed badly in some windows (the mean is far "
+                    "above the median): parameters that looked good in training let the filter run away in the test."
+                )
+    return said
+
+
+def _present(results: Results, table: Floats) -> list[tuple[int, Method]]:
+    return [(p, method) for p, method in enumerate(results.methods) if not np.isnan(table[:, p]).all()]
+
+
+def _sorted(rows: Mapping[Method, tuple[float, tuple[str, ...]]], **parts: Any) -> Table:
+    order = sorted(rows, key=lambda method: rows[method][0])
+    return Table(rows=tuple((method.title, *rows[method][1]) for method in order), strong=(0,), **parts)
+
+
+def _number(value: float, digits: int = 4) -> str:
+    if np.isnan(value):
+        return "–"
+    return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.1e}"
+
+
+def _p_value(p: float) -> str:
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}"
+
+
+def _most(counts: Counter[float]) -> str:
+    value, times = max(counts.items(), key=lambda item: (item[1], -item[0]))
+    return f"{value:g} ({times})"

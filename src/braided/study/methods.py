@@ -1,0 +1,257 @@
+"""The methods of the study: what each is, what it is given, and among which parameters it is tuned.
+
+A method is tuned in stages: the first goes through all combinations of its grid; a later one goes through those of its
+own parameters, with the others held at the best so far. Grids are those of the paper where it has them.
+
+| grid         | values                               | of                                        |
+|--------------|--------------------------------------|-------------------------------------------|
+| `penalty`    | λ: 1e-10, 1e-4 … 1e4, 1e10           | all                                       |
+| `forgetting` | σ: the plan's                        | recursive least squares, MADMM            |
+| `novelty`    | ν: 1e-3, 1e-2, 1e-1                  | kernel methods                            |
+| `ridge`      | γ: 1, 0.1, 0.01                      | methods with a graph; the paper has none  |
+| `hidden`     | H: 10, 20, 50, 100                   | ELM                                       |
+| `step`       | η₀: 1e-3 … 10                        | gradient descent                          |
+| `rho`        | ρ: 1e-4 (the paper's), or 1e-2 … 100 | MADMM                                     |
+| `width`      | 1, 2, 4 times √d of scaled inputs    | RBF kernel                                |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from itertools import product
+from typing import Any, TypeAlias, final
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.evaluation import PROTOCOLS, Protocol
+from braided.features.lags import Samples
+from braided.graph import TaskGraph
+from braided.kernels import rbf
+from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, OSLSSVR, WRLS, GraphRidge, Learner, TraceNorm
+from braided.types import Floats
+
+Parameters: TypeAlias = dict[str, float]
+Grid: TypeAlias = Mapping[str, tuple[float, ...]]
+
+PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
+NOVELTY = (1e-3, 1e-2, 1e-1)
+RIDGE = (1.0, 0.1, 0.01)
+STEP = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+HIDDEN_SEEDS = 3  # hidden layers over which the scores of an ELM are averaged
+
+
+@final
+@dataclass(frozen=True)
+class Inputs:
+    """What a method sees of the lags."""
+
+    neighbours: bool = False  # also what the neighbours did, and the gap to their level
+    scaled: bool = False  # standardised on the training part
+    bias: bool = True
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A way to forecast: a learner with its grid, or a naive rule."""
+
+    name: str
+    title: str
+    about: str
+    make: Callable[..., Learner] | None = None  # (graph, n_features, **parameters)
+    naive: Callable[[Samples], Floats] | None = None
+    stages: tuple[Grid, ...] = ({},)
+    inputs: Inputs = Inputs()
+    paper: bool = False  # among the nine methods of the paper's tables
+    shares: bool = True  # whether tasks learn from each other
+    every: int = 1  # rounds between refits of a batch method
+    protocols: tuple[Protocol, ...] = PROTOCOLS
+
+    @property
+    def hidden_seeds(self) -> int:
+        """Over how many hidden layers to average: one for a method without."""
+        return HIDDEN_SEEDS if any("hidden" in stage for stage in self.stages) else 1
+
+    def candidates(self, stage: int, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:
+        """Go through the grid of a stage, with the other parameters as they are best so far."""
+        grid = dict(self.stages[stage])
+        if "forgetting" in grid:
+            grid["forgetting"] = forgetting
+        for values in product(*grid.values()):
+            yield best | dict(zip(grid, values, strict=True))
+
+
+def _rbf(tasks: TaskGraph, n_features: int, width: float, penalty: float, novelty: float) -> Learner:
+    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), penalty, novelty)
+
+
+def _national(samples: Samples) -> Floats:
+    """The mean of all tasks' last changes."""
+    _, of = np.unique(samples.steps, return_inverse=True)
+    mean: Floats = np.bincount(of, samples.previous) / np.bincount(of)
+    return mean[of]
+
+
+def _methods() -> Iterator[Method]:
+    own, graph = {"forgetting": (), "penalty": PENALTY}, {"ridge": RIDGE}
+    kernel = {"novelty": NOVELTY, "penalty": PENALTY}
+    hidden = Inputs(scaled=True, bias=False)
+    neighbours = Inputs(neighbours=True)
+    batch: dict[str, Any] = {"protocols": ("synchronous",)}
+    first, then = {"hidden": (20.0,)}, {"hidden": (10.0, 50.0, 100.0)}
+
+    yield Method(
+        "mt-wrls",
+        "MT-WRLS",
+        "multi-task weighted recursive least squares: exact after every sample",
+        MTWRLS,
+        stages=(own | graph,),
+        paper=True,
+    )
+    yield Method(
+        "mt-oslssvr",
+        "MT-OSLSSVR",
+        "its kernel form on a sparse dictionary, linear kernel",
+        partial(MTOSLSSVR, kernel="linear"),
+        stages=(kernel | graph,),
+        paper=True,
+    )
+    yield Method(
+        "mt-wrls-elm",
+        "MT-WRLS + ELM",
+        "MT-WRLS behind a random hidden layer",
+        MTWRLS,
+        stages=(first | own | graph, then | {"penalty": PENALTY}),
+        inputs=hidden,
+        paper=True,
+    )
+    yield Method(
+        "wrls", "WRLS", "one recursive least squares filter per task", WRLS, stages=(own,), paper=True, shares=False
+    )
+    yield Method(
+        "wrls-elm",
+        "WRLS + ELM",
+        "one filter per task behind a random hidden layer",
+        WRLS,
+        stages=(first | own, then | {"penalty": PENALTY}),
+        inputs=hidden,
+        paper=True,
+        shares=False,
+    )
+    yield Method(
+        "oslssvr",
+        "OSLSSVR",
+        "one kernel filter per task, RBF kernel",
+        _rbf,
+        stages=({"width": (2.0,)} | kernel, {"width": (1.0, 4.0), "penalty": PENALTY}),
+        inputs=hidden,
+        paper=True,
+        shares=False,
+    )
+    yield Method(
+        "mogd-elm",
+        "MOGD + ELM",
+        "MOGD behind a random hidden layer",
+        MOGD,
+        stages=(first | {"step": STEP, "penalty": PENALTY} | graph, then | {"step": STEP, "penalty": PENALTY}),
+        inputs=hidden,
+        paper=True,
+    )
+    yield Method(
+        "mogd",
+        "MOGD",
+        "multi-task online gradient descent",
+        MOGD,
+        stages=({"step": STEP, "penalty": PENALTY} | graph,),
+        paper=True,
+    )
+    yield Method(
+        "madmm",
+        "MADMM",
+        "multi-task online ADMM, ρ = 1e-4 untuned as in the paper",
+        partial(MADMM, rho=1e-4),
+        stages=(own | graph,),
+        paper=True,
+    )
+    yield Method(
+        "madmm-tuned",
+        "MADMM, ρ tuned",
+        "the same with ρ tuned",
+        MADMM,
+        stages=({"rho": (1.0,)} | own | graph, {"rho": (0.01, 0.1, 10.0, 100.0), "penalty": PENALTY}),
+    )
+    yield Method(
+        "oslssvr-linear",
+        "OSLSSVR, linear",
+        "one kernel filter per task, linear kernel: WRLS without forgetting",
+        partial(OSLSSVR, kernel="linear"),
+        stages=(kernel,),
+        shares=False,
+    )
+    yield Method(
+        "mt-wrls-graph",
+        "MT-WRLS + neighbours",
+        "MT-WRLS that also sees what the neighbours just did",
+        MTWRLS,
+        stages=(own | graph,),
+        inputs=neighbours,
+    )
+    yield Method(
+        "wrls-graph",
+        "WRLS + neighbours",
+        "one filter per task that also sees what the neighbours just did",
+        WRLS,
+        stages=(own,),
+        inputs=neighbours,
+        shares=False,
+    )
+    yield Method(
+        "graph-ridge",
+        "Graph ridge, batch",
+        "the batch solution on the graph, refitted each round: MT-WRLS without forgetting",
+        GraphRidge,
+        stages=({"penalty": PENALTY} | graph,),
+        **batch,
+    )
+    yield Method(
+        "l21",
+        "ℓ2,1 norm, batch",
+        "joint feature selection by the ℓ2,1 norm, refitted every 20 rounds",
+        L21,
+        stages=({"penalty": PENALTY},),
+        every=20,
+        **batch,
+    )
+    yield Method(
+        "trace",
+        "Trace norm, batch",
+        "low-rank weights by the trace norm, refitted every 20 rounds",
+        TraceNorm,
+        stages=({"penalty": PENALTY},),
+        every=20,
+        **batch,
+    )
+    yield Method(
+        "no-change", "No change", "the level stays: the forecast 0", naive=lambda s: np.zeros(len(s.y)), shares=False
+    )
+    yield Method(
+        "last-change", "Last change", "the last change repeats", naive=lambda s: s.previous.copy(), shares=False
+    )
+    yield Method(
+        "mean-change", "Mean last change", "the mean of all tasks' last changes repeats", naive=_national, shares=False
+    )
+
+
+METHODS = {method.name: method for method in _methods()}
+
+
+def find_method(name: str) -> Method:
+    """Return a method by its name; an unknown one is told the nearest."""
+    if name not in METHODS:
+        near = get_close_matches(name.lower(), METHODS, n=1, cutoff=0.0)[0]
+        raise InputError(f"unknown method {name!r}: did you mean {near!r}? `braided methods` lists them all")
+    return METHODS[name]

@@ -1,0 +1,51 @@
+"""Run a plan on several cores, unit by unit, into a store; what is there already is not run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from braided.errors import InputError
+from braided.streams import Panel
+from braided.study.plan import Plan, Unit, levels_of
+from braided.study.run import run_unit
+from braided.study.store import Store
+from braided.types import Floats
+
+Progress = Callable[[int, int, str], None]  # units done, units in all, what was done last
+
+
+def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: Progress = lambda *_: None) -> Store:
+    """Run what is not yet in the store at `folder`, and return it; the result does not depend on `jobs`."""
+    from joblib import Parallel, delayed  # slow to import, and only needed here
+
+    if jobs == 0:
+        raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
+    levels = levels_of(panel, plan)
+    store = Store(folder)
+    times = panel.times[list(plan.starts)]
+    store.open(
+        plan.describe(panel)
+        | {"tasks": panel.tasks, "source": panel.source, "synthetic": panel.synthetic}
+        | {"times": times.tolist() if times.dtype.kind == "i" else times.astype(str).tolist()}
+    )
+    units = [Unit(window, split) for window in range(len(plan.starts)) for split in plan.splits]
+    todo = [unit for unit in units if not store.has(unit)]
+    done = len(units) - len(todo)
+    progress(done, len(units), f"{done} found" if done else "")
+    calls = (
+        delayed(_run_into)(store, plan, unit, levels[plan.starts[unit.window] :][: plan.length], panel.tasks)
+        for unit in todo
+    )
+    for label in Parallel(jobs, return_as="generator_unordered")(calls):
+        done += 1
+        progress(done, len(units), label)
+    return store
+
+
+def _run_into(store: Store, plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> str:
+    from threadpoolctl import threadpool_limits  # threads of BLAS gain nothing on small matrices, and lose much
+
+    with threadpool_limits(1):
+        store.add(unit, run_unit(plan, unit, levels, tasks))
+    return unit.label

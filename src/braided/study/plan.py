@@ -1,0 +1,145 @@
+"""Plan: which windows of which data, how much of each to tune on, and which methods; all that decides the result."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+
+from braided import __version__
+from braided.errors import InputError
+from braided.streams import Panel
+from braided.study.methods import METHODS, find_method
+from braided.types import Flags, Floats
+from braided.validate import count
+
+LENGTH = 400  # points in a window
+SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
+FORGETTING = (1.0, 0.8, 0.6, 0.4, 0.2, 0.01)  # the paper's, per sample of any task
+LEAST = 40  # points in a window, so that both parts say something
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """The paper's experiment, or a variation of it."""
+
+    data: str
+    starts: tuple[int, ...]  # first steps of the windows
+    length: int = LENGTH
+    splits: dict[str, int] = field(default_factory=lambda: shares_of(LENGTH))  # steps to tune on, by experiment
+    lags: int = 9
+    seed: int = 0
+    logarithm: bool = False  # of the levels, so that differences are growth rates
+    forgetting: tuple[float, ...] = FORGETTING  # what σ is tuned among
+    per: Literal["sample", "round"] = "sample"  # what MT-WRLS forgets by; single filters by their own samples
+    methods: tuple[str, ...] = tuple(METHODS)
+
+    def __post_init__(self) -> None:
+        """Check the numbers and the names of the methods."""
+        for name, least in {"length": LEAST, "lags": 1, "seed": 0}.items():
+            count(getattr(self, name), name, least)
+        for name in self.methods:
+            find_method(name)
+        known = [name for name in METHODS if name in self.methods]
+        object.__setattr__(self, "methods", tuple(known))
+        if not known:
+            raise InputError("no methods: name at least one")
+
+    def describe(self, panel: Panel) -> dict[str, Any]:
+        """Return all that decides the result, to recognise a store by."""
+        return asdict(self) | {
+            "values": sha256(panel.values.tobytes()).hexdigest(),
+            "version": __version__,
+        }
+
+
+class Unit(NamedTuple):
+    """What is run at once, and stored at once."""
+
+    window: int
+    split: str
+
+    @property
+    def label(self) -> str:
+        """A name for files and progress bars."""
+        return f"window-{self.window + 1:03d}-{self.split}"
+
+
+def shares_of(length: int) -> dict[str, int]:
+    """Return how many steps of a window the paper's two experiments tune on."""
+    return {name: round(share * length) for name, share in SHARES.items()}
+
+
+def plan_for(panel: Panel, windows: int = 30, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
+    """Return the plan for a panel: the paper's, the one for yearly incomes, or the longest windows that fit."""
+    count(windows, "windows")
+    plan = Plan(panel.name, starts=(), seed=seed, methods=methods)
+    if panel.name == "us-incomes":
+        return _incomes(plan, len(panel.times))
+    longest = max((end - first for first, end in panel.complete_runs(1)), default=0)
+    if longest < LEAST:
+        raise InputError(
+            f"{panel.name}: the longest stretch in which no task lacks a value has {longest} steps, and {plan.lags} "
+            f"lags, a part to tune on and one to test need {LEAST}: fill gaps, or leave out tasks with many"
+        )
+    length = min(LENGTH, longest)
+    plan = replace(plan, length=length, splits=shares_of(length))
+    return replace(plan, starts=_draw(panel, plan, windows))
+
+
+def _incomes(plan: Plan, years: int) -> Plan:
+    """One window of 77 rounds, of which 25 or 40 are tuned on; a year is long, so it forgets slowly and by round."""
+    lags = 3
+    too_large = ("mt-wrls-elm", "wrls-elm", "mogd-elm")  # hidden layers for 48 tasks of 77 samples
+    return replace(
+        plan,
+        starts=(0,),
+        length=years,
+        splits={"I": 25 + 1 + lags, "II": 40 + 1 + lags},
+        lags=lags,
+        logarithm=True,
+        forgetting=(1.0, 0.99, 0.98, 0.95, 0.9, 0.8),
+        per="round",
+        methods=tuple(name for name in plan.methods if name not in too_large),
+    )
+
+
+def levels_of(panel: Panel, plan: Plan) -> Floats:
+    """Return the levels that are differenced: the values, or their logarithms."""
+    if plan.logarithm and not (panel.values[~np.isnan(panel.values)] > 0).all():
+        raise InputError(f"{panel.name} has values of 0 or below: their growth can't be taken")
+    return np.log(panel.values) if plan.logarithm else panel.values
+
+
+def _draw(panel: Panel, plan: Plan, windows: int) -> tuple[int, ...]:
+    """Draw the first steps of the windows: complete, and apart from each other as long as there is room.
+
+    In every part of a window every task must change, or its error has nothing to be compared with.
+    """
+    runs = panel.complete_runs(plan.length)
+    starts = np.concatenate([np.arange(first, end - plan.length + 1) for first, end in runs])
+    moves = np.vstack([np.zeros((1, len(panel.tasks)), bool), np.diff(panel.values, axis=0) != 0.0])
+    drawn: list[int] = []
+    overlapping: list[int] = []
+    for start in np.random.default_rng(plan.seed).permutation(starts).tolist():
+        if len(drawn) == windows:
+            break
+        if _varied(moves[start : start + plan.length], plan):
+            apart = all(abs(start - other) >= plan.length for other in drawn)
+            (drawn if apart else overlapping).append(start)
+    drawn += overlapping[: windows - len(drawn)]
+    if len(drawn) < windows:
+        raise InputError(
+            f"{panel.name} has room for {len(drawn)} of {windows} windows of {plan.length} complete steps in which "
+            "every task changes: ask for fewer, or leave out tasks that lack values or stand still"
+        )
+    return tuple(drawn)
+
+
+def _varied(moves: Flags, plan: Plan) -> bool:
+    bounds = [1 + plan.lags, *plan.splits.values(), plan.length]
+    return all(moves[first:end].any(axis=0).all() for first, end in pairwise(bounds))

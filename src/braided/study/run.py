@@ -1,0 +1,159 @@
+"""Run: tune every method on the first part of a window, then forecast the rest of it from scratch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias, final
+
+import numpy as np
+
+from braided.evaluation import Evaluation, Protocol, evaluate
+from braided.features import ELM, Lags, Scale
+from braided.features.lags import Samples
+from braided.forgetting import Exponential
+from braided.graph import TaskGraph
+from braided.learners import MTWRLS, Learner
+from braided.study.methods import METHODS, Inputs, Method, Parameters
+from braided.study.plan import Plan, Unit
+from braided.types import Floats
+
+METRICS = ("rmse", "mae", "rmse_to_level", "mae_to_level", "rmse_to_difference", "mae_to_difference")
+Block: TypeAlias = dict[str, Any]  # columns of a table: arrays, or one value for all rows
+
+
+@final
+@dataclass
+class Window:
+    """One window, cut into a part to tune on and a part to test on."""
+
+    levels: Floats  # (length, tasks)
+    tasks: tuple[str, ...]
+    plan: Plan
+    train: int  # steps
+
+    def __post_init__(self) -> None:
+        """Start with nothing prepared."""
+        self._parts: dict[Inputs, tuple[Samples, Samples]] = {}
+        self._graphs: dict[float | None, TaskGraph] = {}
+
+    @cached_property
+    def graph(self) -> TaskGraph:
+        """Spearman correlations of the differences in the training part."""
+        return TaskGraph.from_history(self.levels[: self.train], self.tasks)
+
+    def graph_with(self, ridge: float | None) -> TaskGraph:
+        """Return the graph with a ridge of its own; without one, the graph without edges."""
+        if ridge not in self._graphs:
+            same = self.graph.similarity
+            alone = TaskGraph.independent(self.tasks)
+            self._graphs[ridge] = alone if ridge is None else TaskGraph(same, self.tasks, ridge=ridge)
+        return self._graphs[ridge]
+
+    def parts(self, inputs: Inputs) -> tuple[Samples, Samples]:
+        """Return the samples to tune on and those to test on; the first lags of these reach back into the former."""
+        if inputs not in self._parts:
+            own = self.plan.lags
+            neighbours = max(own // 3, 1) if inputs.neighbours else 0
+            lags = Lags(own, neighbours=neighbours, gap=inputs.neighbours, bias=inputs.bias)
+            samples = lags.samples(self.levels, self.tasks, self.graph)
+            if inputs.scaled:
+                known = samples.between(0, self.train)
+                samples = samples._replace(X=Scale.fit(known.X).transform(samples.X))
+            ends = (0, self.train, len(self.levels))
+            self._parts[inputs] = (samples.between(*ends[:2]), samples.between(*ends[1:]))
+        return self._parts[inputs]
+
+
+class Tuned(NamedTuple):
+    """What came of tuning."""
+
+    parameters: Parameters | None  # None where no candidate held
+    score: float  # on the training part
+    candidates: int
+    discarded: int
+
+
+def build(method: Method, window: Window, n_features: int, parameters: Parameters, seed: int = 0) -> Learner:
+    """Return the learner of a method with these parameters; `seed` draws the hidden layer where there is one."""
+    assert method.make is not None
+    rest = dict(parameters)
+    graph, hidden = window.graph_with(rest.pop("ridge", None)), rest.pop("hidden", None)
+    clock = {"forgetting": Exponential(rest.pop("forgetting"), window.plan.per)} if method.make is MTWRLS else {}
+    learner = method.make(graph, n_features, **rest, **clock)
+    return learner if hidden is None else ELM(int(hidden), seed) | learner
+
+
+def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
+    """Choose parameters by progressive runs over the training part; what breaks down there is discarded."""
+    known, _ = window.parts(method.inputs)
+    best: Parameters = {}
+    best_score, tried, discarded = np.inf, 0, 0
+    for stage in range(len(method.stages)):
+        for candidate in method.candidates(stage, best, window.plan.forgetting):
+            model = build(method, window, known.X.shape[1], candidate)
+            run = evaluate(model, known, protocol, every=method.every)
+            score = run.scores.mean("rmse_to_level") if run.broke_at is None else np.inf
+            tried, discarded = tried + 1, discarded + (not np.isfinite(score))
+            if score < best_score:
+                best, best_score = candidate, score
+    return Tuned(best if np.isfinite(best_score) else None, best_score, tried, discarded)
+
+
+def forecast(method: Method, window: Window, protocol: Protocol, parameters: Parameters | None) -> list[Evaluation]:
+    """Forecast the test part from scratch: once, or once per hidden layer."""
+    _, ahead = window.parts(method.inputs)
+    if method.naive is not None:
+        return [Evaluation(ahead, method.naive(ahead))]
+    if parameters is None:
+        return [Evaluation(ahead, np.zeros(len(ahead.y)), broke_at=0)]
+    models = (build(method, window, ahead.X.shape[1], parameters, seed) for seed in range(method.hidden_seeds))
+    return [evaluate(model, ahead, protocol, every=method.every) for model in models]
+
+
+def run_unit(plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> dict[str, list[Block]]:
+    """Run all methods on one window and split; return the blocks of each table of the store."""
+    window = Window(levels, tasks, plan, plan.splits[unit.split])
+    where = {"window": unit.window, "split": unit.split}
+    similarity = {"task": np.repeat(tasks, len(tasks)), "other": np.tile(tasks, len(tasks))}
+    graph = where | similarity | {"similarity": window.graph.similarity.ravel()}
+    steps = {"task": np.tile(tasks, len(levels)), "step": np.repeat(np.arange(len(levels)), len(tasks))}
+    series = where | steps | {"level": levels.ravel()}
+    tables: dict[str, list[Block]] = {name: [] for name in ("scores", "forecasts", "choices", "timings")}
+    tables |= {"graphs": [graph], "series": [series]}
+    for method in (METHODS[name] for name in plan.methods):
+        # A method that shares nothing between tasks learns nothing from them within a round: one run is both.
+        runs = {protocol: _run(method, window, protocol) for protocol in method.protocols[: 2 if method.shares else 1]}
+        for protocol in method.protocols:
+            key = where | {"protocol": protocol, "method": method.name}
+            for name, block in runs.get(protocol, runs["synchronous"]).items():
+                tables[name].append(key | block)
+    return tables
+
+
+def _run(method: Method, window: Window, protocol: Protocol) -> dict[str, Block]:
+    began = perf_counter()
+    tuned = tune(method, window, protocol) if method.make else Tuned({}, np.nan, 0, 0)
+    then = perf_counter()
+    runs = forecast(method, window, protocol, tuned.parameters)
+    done = perf_counter()
+    means = {name: np.mean([getattr(run.scores, name) for run in runs], axis=0) for name in METRICS}
+    seen = runs[0].samples
+    forecasts = {"task": seen.tasks, "step": seen.steps, "actual": seen.y, "forecast": runs[0].forecast}
+    choice = {
+        "parameters": json.dumps(tuned.parameters),
+        "score": tuned.score,
+        "candidates": tuned.candidates,
+        "discarded": tuned.discarded,
+        "runs": len(runs),
+        "broke": sum(run.broke_at is not None for run in runs),
+    }
+    times = {"tuning": then - began, "testing": (done - then) / len(runs), "samples": len(seen.y)}
+    return {
+        "scores": {"task": runs[0].scores.tasks} | means,
+        "forecasts": forecasts,
+        "choices": choice,
+        "timings": times,
+    }

@@ -1,0 +1,116 @@
+"""Store: what a study has found, in tidy Parquet files, one per table and unit, and the plan that it belongs to.
+
+| table       | a row is                                | and holds                                            |
+|-------------|-----------------------------------------|------------------------------------------------------|
+| `scores`    | window, split, protocol, method, task   | RMSE, MAE, each also relative to both persistences   |
+| `forecasts` | the same, and step                      | forecast and actual change                           |
+| `choices`   | window, split, protocol, method         | parameters, candidates, discarded, breakdowns        |
+| `timings`   | window, split, protocol, method         | seconds; the only table that differs between runs    |
+| `graphs`    | window, split, task, other              | similarity in the training part                      |
+| `series`    | window, split, task, step               | the level: what there was to forecast                |
+
+A file appears whole or not at all, so a study that was killed goes on where it stood.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import FileError
+from braided.study.plan import Unit
+from braided.study.run import Block
+
+Columns: TypeAlias = dict[str, NDArray[Any]]
+TABLES = (
+    "series",
+    "graphs",
+    "forecasts",
+    "timings",
+    "scores",
+    "choices",
+)  # the last one is written last: where it is, all are
+
+
+@final
+class Store:
+    """A folder of Parquet tables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The plan and the data that the tables belong to."""
+        try:
+            return dict(json.loads((self.folder / "plan.json").read_text("utf-8")))
+        except (OSError, ValueError) as error:
+            raise FileError(f"{self.folder} holds no study that can be read ({error}): run it anew") from error
+
+    def open(self, about: dict[str, Any]) -> None:
+        """Start the store, or continue one of the same plan; refuse one of another."""
+        try:
+            for table in TABLES:
+                (self.folder / table).mkdir(parents=True, exist_ok=True)
+            if not (self.folder / "plan.json").exists():
+                self._write("plan.json", json.dumps(about, indent=1).encode())
+            elif not os.access(self.folder, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+        except OSError as error:
+            reason = error.strerror or error
+            raise FileError(f"can't write to {self.folder} ({reason}): choose another --out") from error
+        held, about = self.about, json.loads(json.dumps(about))  # both with lists for tuples
+        for name in sorted(about.keys() | held.keys()):
+            if held.get(name) != about.get(name):
+                found, wanted = (_short(one.get(name)) for one in (held, about))
+                raise FileError(
+                    f"{self.folder} holds a study with {name} {found}, not {wanted}: choose another --out, or --fresh"
+                )
+
+    def has(self, unit: Unit) -> bool:
+        """Whether a unit is finished."""
+        return (self.folder / TABLES[-1] / f"{unit.label}.parquet").exists()
+
+    def add(self, unit: Unit, tables: dict[str, list[Block]]) -> None:
+        """Write the tables of a unit, each given as blocks of rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        for name in TABLES:
+            buffer = pa.BufferOutputStream()
+            rows = [pa.RecordBatch.from_pydict(_columns(block)) for block in tables[name]]
+            parquet.write_table(pa.Table.from_batches(rows), buffer, compression="zstd")
+            self._write(f"{name}/{unit.label}.parquet", buffer.getvalue().to_pybytes())
+
+    def read(self, name: str, **wanted: Any) -> Columns:
+        """Return the rows of a table that have the values wanted, column by column, in the order of the units."""
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        files = sorted((self.folder / name).glob("[!.]*.parquet"))
+        if not files:
+            raise FileError(f"{self.folder / name} holds no results: run the study first")
+        rows = [(column, "=", value) for column, value in wanted.items()] or None
+        table = pa.concat_tables([parquet.read_table(file, filters=rows) for file in files])
+        return {column: table[column].to_numpy() for column in table.column_names}
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.folder / name
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft.write_bytes(content)
+        draft.replace(path)
+
+
+def _columns(block: Block) -> Columns:
+    length = max(np.size(column) for column in block.values())
+    return {name: np.broadcast_to(column, length) for name, column in block.items()}
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
