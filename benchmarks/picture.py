@@ -1,92 +1,60 @@
-"""Draw the picture of the README: synthetic related streams, one filter per stream against all of them together.
+"""Draw the picture of the README: the growth of incomes in 48 US states, one filter per state against braided.
 
-Thirty streams of eight features whose weights vary around a common part; graph from positions, both methods' penalty
-chosen on another draw of the same kind. Every round is forecast before any of it is learned. Prints the figures that
-the README quotes, and writes docs/picture.svg.
+The data are real, and come with the package. Every method is tuned on the first 40 rounds (forgetting included) and
+forecasts the rest from scratch, each year before any state of it is learned. Prints the figures that the README
+quotes, and writes docs/picture.svg.
 
     python benchmarks/picture.py
 """
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 import braided as bd
+from braided.study import METHODS, plan_for
+from braided.study.run import Window, forecast, tune
 
-TASKS, FEATURES, ROUNDS, NOISE = 30, 8, 40, 0.5
-BLUE, GREY = "#0b6e99", "#9aa5ad"
-
-
-def draw(seed):
-    """Streams at places on a map: neighbours have similar weights."""
-    rng = np.random.default_rng(seed)
-    places = rng.uniform(0, 1, (TASKS, 2))
-    distances = np.linalg.norm(places[:, None] - places, axis=2)
-    cover = np.exp(-0.5 * (distances / 0.5) ** 2) + 1e-9 * np.eye(TASKS)
-    W = np.linalg.cholesky(cover) @ rng.normal(size=(TASKS, FEATURES)) / np.sqrt(FEATURES)
-    tasks = np.tile(np.arange(TASKS), ROUNDS)
-    X = rng.normal(size=(len(tasks), FEATURES))
-    y = (X * W[tasks]).sum(axis=1) + NOISE * rng.normal(size=len(tasks))
-    graph = bd.TaskGraph.nearest(places, k=5, ridge=0.1)
-    return graph, X, y, tasks, np.repeat(np.arange(ROUNDS), TASKS), places
-
-
-def error_by_round(make, problem):
-    graph, X, y, tasks, rounds, _ = problem
-    forecasts = make(graph).progressive(X, y, tasks, rounds=rounds)
-    return np.sqrt(((forecasts - y) ** 2).reshape(ROUNDS, TASKS).mean(axis=1))
-
-
-def tuned(learner, problem):
-    """The learner with the penalty that is best on a problem of its own."""
-    grid = 10.0 ** np.arange(-3, 3)
-    errors = [error_by_round(lambda g, p=p: learner(g, FEATURES, penalty=p), problem).mean() for p in grid]
-    best = grid[int(np.argmin(errors))]
-    return lambda g: learner(g, FEATURES, penalty=best)
+BLUE, LIGHT, GREY, DARK = "#0b6e99", "#6fb1cf", "#9aa5ad", "#3c4650"
+SHOWN = {
+    "wrls": ("one filter per state", GREY, "-"),
+    "mt-wrls-graph": ("braided, neighbours' growth as features", LIGHT, "-"),
+    "mt-wrls": ("braided", BLUE, "-"),
+    "mean-change": ("no model: mean growth of all states last year", DARK, ":"),
+}
+STYLE = {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "braided", "svg.fonttype": "path"}
 
 
 def main():
-    other = draw(seed=1000)
-    single, braided = tuned(bd.WRLS, other), tuned(bd.MTWRLS, other)
-    problems = [draw(seed) for seed in range(40)]
-    alone = np.mean([error_by_round(single, p) for p in problems], axis=0)
-    together = np.mean([error_by_round(braided, p) for p in problems], axis=0)
-    reach = int(np.argmax(together <= alone[20]))
-    print(f"synthetic, {TASKS} streams × {FEATURES} features, mean RMSE of 40 draws (noise {NOISE}):")
-    print(f"after 10 samples per stream: alone {alone[10]:.3f}, together {together[10]:.3f}")
-    print(f"the error that one filter per stream has after 20 samples, braided has after {reach}")
-
-    plt.rcParams |= {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "braided", "svg.fonttype": "path"}
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.1), width_ratios=[1, 1.35], layout="constrained")
-    graph, *_, places = problems[0]
-    for a in graph.tasks:
-        for b in graph.neighbours(a):
-            if a < b:
-                left.plot(*places[[a, b]].T, color=BLUE, linewidth=0.7, alpha=0.55, zorder=1)
-    left.scatter(*places.T, s=34, color=BLUE, edgecolor="white", zorder=2)
-    left.set_title("related streams share what they learn", loc="left", fontsize=10)
-    left.set_aspect("equal")
-    left.axis("off")
-
-    samples = np.arange(ROUNDS)
-    for curve, color, label, lift in ((alone, GREY, "one filter per stream", 10), (together, BLUE, "braided", -14)):
-        right.plot(samples, curve, color=color, linewidth=2.2)
-        place = (samples[12], curve[12])
-        right.annotate(label, place, xytext=(6, lift), textcoords="offset points", color=color, fontweight="bold")
-    right.axhline(NOISE, color="#444", linewidth=0.8, linestyle=(0, (4, 4)))
-    right.annotate("noise, the least possible", (ROUNDS - 1, NOISE), (0, -12), textcoords="offset points", ha="right",
-                   fontsize=8.5, color="#444")  # fmt: skip
-    right.set(xlim=(0, ROUNDS - 1), ylim=(0.42, None), xlabel="samples seen of each stream", ylabel="forecast RMSE")
-    right.set_title("error of the next forecast (synthetic streams)", loc="left", fontsize=10)
-    right.spines[["top", "right"]].set_visible(False)
-    target = Path(__file__).parents[1] / "docs" / "picture.svg"
-    figure.savefig(target, metadata={"Date": None})
-    print(f"wrote {target.relative_to(Path(__file__).parents[1])}")
+    panel = bd.streams.embedded("us-incomes")
+    plan = plan_for(panel)
+    window = Window(np.log(panel.values), panel.tasks, plan, plan.splits["II"])
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    axes = figure.subplots()
+    print("US state incomes, growth per year, synchronous, tuned on the first 40 rounds; RMSE, mean over 48 states:")
+    for name in ("wrls", "wrls-graph", "mt-wrls", "mt-wrls-graph", "last-change", "mean-change"):
+        method = METHODS[name]
+        parameters = tune(method, window, "synchronous").parameters if method.make else {}
+        run = forecast(method, window, "synchronous", parameters)[0]
+        print(f"  {method.title:22s} {run.scores.mean('rmse'):.4f}")
+        if name in SHOWN:
+            label, colour, line = SHOWN[name]
+            years, of = np.unique(run.samples.steps, return_inverse=True)
+            squares = np.bincount(of, (run.samples.y - run.forecast) ** 2) / len(panel.tasks)
+            recent = [100 * np.sqrt(np.mean(squares[max(place - 4, 0) : place + 1])) for place in range(len(years))]
+            axes.plot(panel.times[years], recent, line, color=colour, linewidth=2, label=label)
+    axes.set(ylabel="error of the last 5 years, %", xlim=(panel.times[years[0]], panel.times[-1]), ylim=(0, None))
+    axes.set_title("Forecasting the growth of income per head in 48 US states, a year ahead", loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e4e8eb", linewidth=0.8)
+    axes.legend(frameon=False, ncols=2, loc="upper right")
+    path = Path(__file__).parents[1] / "docs" / "picture.svg"
+    figure.savefig(path, metadata={"Date": None})
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":
-    main()
+    with rc_context(STYLE):
+        main()
