@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SYNCHRONOUS: Protocol = "synchronous"
+NEIGHBOURS = (0, (3.5, 1.5))  # dashes of methods that see their neighbours
 
 
 @styled
@@ -78,7 +79,7 @@ def _scale_bar(axis: Axes, room: float) -> None:
 @styled
 def forecasts(results: Results, stretch: int = 60) -> Figure | None:
     """Draw what was forecast of the first task in the middle of the test part, beside what came, in two windows."""
-    shown = [method for method in results.methods if method.name in ("mt-wrls", "wrls")]
+    shown = [METHODS[name] for name in ("wrls", "mt-wrls", "mt-wrls-graph") if METHODS[name] in results.methods]
     if not shown:
         return None
     windows = _spread(_windows(results), 2)
@@ -94,13 +95,16 @@ def forecasts(results: Results, stretch: int = 60) -> Figure | None:
             steps, curves[0].actual[part], color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual"
         )
         for method, curve in zip(shown, curves, strict=True):
-            axis.plot(steps, curve.forecast[part], color=COLOURS[family(method)], linewidth=1.8, label=method.title)
+            line: dict[str, Any] = {"linestyle": NEIGHBOURS} if method.inputs.neighbours else {}
+            axis.plot(
+                steps, curve.forecast[part], color=COLOURS[family(method)], linewidth=1.8, label=method.title, **line
+            )
         axis.set_title(_window_title(results, window), pad=4)
         axis.set_ylabel("Change")
         axis.margins(x=0.01)
     axes[-1].set_xlabel(label)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, handlelength=1.5)
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, handlelength=2.2, columnspacing=1.0)
     return figure
 
 
@@ -323,7 +327,7 @@ def over_time(results: Results, split: str) -> Figure | None:
         steps, error, zero = results.error_over_time(split, SYNCHRONOUS, method.name)
         so_far, none = np.cumsum(error), np.cumsum(zero)
         ratio = np.sqrt(np.divide(so_far, none, out=np.full(len(none), np.nan), where=none > 0.0))
-        style = (0, (3.5, 1.5)) if method.inputs.neighbours else "-"
+        style = NEIGHBOURS if method.inputs.neighbours else "-"
         words = f"{method.title}, best naive" if method.naive else method.title
         axis.plot(offset + steps, ratio, color=COLOURS[family(method)], linewidth=1.8, linestyle=style, label=words)
         ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds say little, and go far up and down

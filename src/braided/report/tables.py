@@ -198,7 +198,7 @@ def findings(results: Results) -> list[str]:
         ("mt-wrls", "wrls", "Sharing between tasks alone (MT-WRLS against WRLS)"),
         ("wrls-graph", "wrls", "Seeing the neighbours alone (WRLS + neighbours against WRLS)"),
         ("mt-wrls-graph", "wrls", "Both together (MT-WRLS + neighbours against WRLS)"),
-        ("mt-oslssvr", "mt-wrls", "The kernel form with a linear kernel (MT-OSLSSVR against MT-WRLS)"),
+        ("mt-oslssvr", "mt-wrls", "The kernel form, linear and without forgetting (MT-OSLSSVR against MT-WRLS)"),
     )
     names = {method.name for method in results.methods}
     said += [_gain(results, one, other, words) for one, other, words in pairs if {one, other} <= names]
@@ -224,13 +224,13 @@ def _kinds(results: Results) -> set[str]:
 
 def _gain(results: Results, one: str, other: str, words: str) -> str:
     said = []
-    for protocol in PROTOCOLS:
+    for protocol in PROTOCOLS if METHODS[one].shares else PROTOCOLS[:1]:
         parts = []
         for split in results.splits:
             table = results.table(split, protocol, "rmse_to_level")
             a, b = (table[:, results.methods.index(METHODS[name])] for name in (one, other))
             change = 100.0 * (float(np.median(a / b)) - 1.0)
-            amount = "no change" if abs(change) < 0.05 else f"{abs(change):.1f} % {'less' if change < 0 else 'more'}"
+            amount = "the same" if abs(change) < 0.05 else f"{abs(change):.1f} % {'less' if change < 0 else 'more'}"
             times = f" (less in {(a < b).sum()} of {results.windows} windows)" if results.windows > 1 else ""
             parts.append(f"{amount}{times}")
         said.append(f"{protocol} {' and '.join(parts)}")

@@ -68,7 +68,7 @@ class Method:
     inputs: Inputs = Inputs()
     paper: bool = False  # among the nine methods of the paper's tables
     shares: bool = True  # whether tasks learn from each other
-    every: int = 1  # rounds between refits of a batch method
+    every: int = 1  # rounds between refits of a batch method, in a window of the paper's length
     protocols: tuple[Protocol, ...] = PROTOCOLS
 
     @property
@@ -220,7 +220,7 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "l21",
         "ℓ2,1 norm, batch",
-        "joint feature selection by the ℓ2,1 norm, refitted every 20 rounds",
+        "joint feature selection by the ℓ2,1 norm, refitted now and then (every 20 rounds of 400)",
         L21,
         stages=({"penalty": PENALTY},),
         every=20,
@@ -229,7 +229,7 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "trace",
         "Trace norm, batch",
-        "low-rank weights by the trace norm, refitted every 20 rounds",
+        "low-rank weights by the trace norm, refitted now and then (every 20 rounds of 400)",
         TraceNorm,
         stages=({"penalty": PENALTY},),
         every=20,

@@ -17,7 +17,7 @@ from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
 from braided.study.methods import METHODS, Inputs, Method, Parameters
-from braided.study.plan import Plan, Unit
+from braided.study.plan import LENGTH, Plan, Unit
 from braided.types import Floats
 
 METRICS = ("rmse", "mae", "rmse_to_level", "mae_to_level", "rmse_to_difference", "mae_to_difference")
@@ -51,6 +51,10 @@ class Window:
             alone = TaskGraph.independent(self.tasks)
             self._graphs[ridge] = alone if ridge is None else TaskGraph(same, self.tasks, ridge=ridge)
         return self._graphs[ridge]
+
+    def every(self, method: Method) -> int:
+        """Return the rounds between refits, in proportion to the window."""
+        return max(round(method.every * len(self.levels) / LENGTH), 1)
 
     def parts(self, inputs: Inputs) -> tuple[Samples, Samples]:
         """Return the samples to tune on and those to test on; the first lags of these reach back into the former."""
@@ -94,7 +98,7 @@ def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
     for stage in range(len(method.stages)):
         for candidate in method.candidates(stage, best, window.plan.forgetting):
             model = build(method, window, known.X.shape[1], candidate)
-            run = evaluate(model, known, protocol, every=method.every)
+            run = evaluate(model, known, protocol, every=window.every(method))
             score = run.scores.mean("rmse_to_level") if run.broke_at is None else np.inf
             tried, discarded = tried + 1, discarded + (not np.isfinite(score))
             if score < best_score:
@@ -110,7 +114,7 @@ def forecast(method: Method, window: Window, protocol: Protocol, parameters: Par
     if parameters is None:
         return [Evaluation(ahead, np.zeros(len(ahead.y)), broke_at=0)]
     models = (build(method, window, ahead.X.shape[1], parameters, seed) for seed in range(method.hidden_seeds))
-    return [evaluate(model, ahead, protocol, every=method.every) for model in models]
+    return [evaluate(model, ahead, protocol, every=window.every(method)) for model in models]
 
 
 def run_unit(plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> dict[str, list[Block]]:
