@@ -79,9 +79,10 @@ class GraphRidge(MomentLearner):
             options = {"SymmetricMode": True}
             solve: Solve = splu(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve
             return solve
-        dense = np.kron(self.penalty * A, np.eye(d))
-        each = np.arange(len(A))
-        dense.reshape(len(A), d, len(A), d)[each, :, each, :] += self.state.inputs
+        dense = np.zeros((len(A) * d, len(A) * d))
+        blocks, each, place = dense.reshape(len(A), d, len(A), d), np.arange(len(A)), np.arange(d)
+        blocks[:, place, :, place] = self.penalty * A  # A ⊗ I
+        blocks[each, :, each, :] += self.state.inputs
         factor, lower = scipy.linalg.cho_factor(dense, lower=True)
         share, _ = scipy.linalg.lapack.dpocon(factor, np.linalg.norm(dense, 1), uplo="L")
         if share < 1e-15:

@@ -90,12 +90,18 @@ class MomentLearner(Learner):
             overflows = largest * largest * np.maximum(batch.weights[first:end], 1.0) > LARGEST
         end = first + int(np.argmax(overflows)) if overflows.any() else end
         X, y, v, tasks = batch.X[first:end], batch.y[first:end], batch.weights[first:end], batch.tasks[first:end]
-        for t in np.unique(tasks):
-            own = tasks == t
-            weighted = v[own, None] * X[own]
-            self.state.inputs[t] += weighted.T @ X[own]
-            self.state.targets[t] += weighted.T @ y[own]
-            self.state.totals[t] += v[own].sum(), v[own] @ y[own] ** 2
+        if len(tasks) <= self.graph.n_tasks:  # a round, mostly: all samples at once
+            weighted = v[:, None] * X
+            np.add.at(self.state.inputs, tasks, weighted[:, :, None] * X[:, None, :])
+            np.add.at(self.state.targets, tasks, weighted * y[:, None])
+            np.add.at(self.state.totals, tasks, v[:, None] * np.stack([np.ones_like(y), y * y], axis=1))
+        else:
+            for t in np.unique(tasks):
+                own = tasks == t
+                weighted = v[own, None] * X[own]
+                self.state.inputs[t] += weighted.T @ X[own]
+                self.state.targets[t] += weighted.T @ y[own]
+                self.state.totals[t] += v[own].sum(), v[own] @ y[own] ** 2
         self.state = Moments(*self.state)  # another tuple: the solution is out of date
         return int(end)
 

@@ -21,6 +21,7 @@ from braided.evaluation import PROTOCOLS
 from braided.statistics import compare_ranks
 from braided.study import METHODS, Results
 from braided.study.methods import Method
+from braided.study.plan import SHARES
 from braided.types import Floats
 
 # Lencione & Von Zuben, arXiv 2308.01938, Tables 1–4, on ten sites at Miami: (RELRMSE, RELMAE, mean rank), I and II.
@@ -134,21 +135,24 @@ def _ranks(results: Results, split: str, protocol: str) -> Table | None:
     if ranked is None:
         return None
     methods, comparison = ranked
-    paper = [PAPER[method.name].get(split, (np.nan,) * 3)[2] for method in PAPER_METHODS]
-    theirs = compare_ranks(paper, 30) if np.isfinite(paper).all() else None
-    rows = {}
-    for place, method in enumerate(methods):
-        own = (comparison.victories[place], comparison.defeats[place])
-        other = PAPER_METHODS.index(method)
-        printed = (theirs.victories[other], theirs.defeats[other]) if theirs else ("–", "–")
-        rank = comparison.mean_ranks[place]
-        rows[method] = (rank, (f"{rank:.2f}", *map(str, own), _number(paper[other], 2), *map(str, printed)))
+    rows: dict[Method, tuple[float, tuple[str, ...]]] = {
+        method: (rank, (f"{rank:.2f}", str(comparison.victories[place]), str(comparison.defeats[place])))
+        for place, (method, rank) in enumerate(zip(methods, comparison.mean_ranks, strict=True))
+    }
+    columns: tuple[str, ...] = ("rank", "victories", "defeats")
+    groups = [("", 1), ("here", 3)]
+    if methods == PAPER_METHODS and split in SHARES:  # ranks among other methods are no ranks to compare with
+        theirs = compare_ranks([PAPER[method.name][split][2] for method in methods], n_problems=30)
+        for place, method in enumerate(methods):
+            printed = f"{theirs.mean_ranks[place]:.2f}", str(theirs.victories[place]), str(theirs.defeats[place])
+            rows[method] = (rows[method][0], rows[method][1] + printed)
+        columns, groups = columns * 2, [*groups, ("paper, Miami", 3)]
     return _sorted(
         rows,
         name=f"ranks-{split}-{protocol}",
         title=f"Ranks, Experiment {split}, {protocol}",
-        columns=("Method", "rank", "victories", "defeats", "rank", "victories", "defeats"),
-        groups=(("", 1), ("here", 3), ("paper, Miami", 3)),
+        columns=("Method", *columns),
+        groups=tuple(groups),
         note=(
             f"Friedman's χ² = {comparison.chi_squared:.1f}, {_p_value(comparison.p_value)}; mean ranks that differ by "
             f"more than {comparison.difference:.3f} are a victory and a defeat (LSD, 5 %)."
