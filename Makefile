@@ -36,5 +36,5 @@ bench: $(READY)  ## speed beside plain NumPy, precision, the cost of the first u
 	$(BIN)/python benchmarks/picture.py
 
 clean:  ## remove the environment and all caches
-	rm -rf .venv braided-study .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist src/*.egg-info
+	rm -rf .venv braided-study .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist src/*.egg-info
 	find . -name __pycache__ -type d -exec rm -rf {} +

@@ -20,7 +20,7 @@ from braided.study.run import Window, forecast, tune
 BLUE, LIGHT, GREY, DARK = "#0b6e99", "#6fb1cf", "#9aa5ad", "#3c4650"
 SHOWN = {
     "wrls": ("one filter per state", GREY, "-"),
-    "mt-wrls-graph": ("braided, neighbours' growth as features", LIGHT, "-"),
+    "mt-wrls-neighbours": ("braided, neighbours' growth as features", LIGHT, "-"),
     "mt-wrls": ("braided", BLUE, "-"),
     "mean-change": ("no model: mean growth of all states last year", DARK, ":"),
 }
@@ -34,10 +34,9 @@ def main():
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     axes = figure.subplots()
     print("US state incomes, growth per year, synchronous, tuned on the first 40 rounds; RMSE, mean over 48 states:")
-    for name in ("wrls", "wrls-graph", "mt-wrls", "mt-wrls-graph", "last-change", "mean-change"):
+    for name in ("wrls", "wrls-neighbours", "mt-wrls", "mt-wrls-neighbours", "last-change", "mean-change"):
         method = METHODS[name]
-        parameters = tune(method, window, "synchronous").parameters if method.make else {}
-        run = forecast(method, window, "synchronous", parameters)[0]
+        run = forecast(method, window, "synchronous", tune(method, window, "synchronous").parameters)[0]
         print(f"  {method.title:22s} {run.scores.mean('rmse'):.4f}")
         if name in SHOWN:
             label, colour, line = SHOWN[name]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from braided import metrics as metrics
     from braided import statistics as statistics
     from braided import streams as streams
+    from braided import study as study
     from braided.errors import BraidedError as BraidedError
     from braided.errors import FileError as FileError
     from braided.errors import InputError as InputError
@@ -50,7 +51,7 @@ _HOMES = {
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",
 }
-_MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics", "streams")
+_MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics", "streams", "study")
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [*_HOME, *_MODULES]

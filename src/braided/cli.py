@@ -1,7 +1,4 @@
-"""The command line: parse, call, print.
-
-Exit codes: 0 all is well, 1 something failed on the way, 2 an option or the data can't be used.
-"""
+"""The command line: parse, call, print."""
 
 from __future__ import annotations
 
@@ -24,14 +21,13 @@ if TYPE_CHECKING:
     from braided.streams import Panel
     from braided.study import Plan, Results
 
-DATA = ("la-haute-borne", "us-incomes")
 QUICK = (
     "mt-wrls",
     "mt-oslssvr",
     "wrls",
     "mogd",
-    "mt-wrls-graph",
-    "wrls-graph",
+    "mt-wrls-neighbours",
+    "wrls-neighbours",
     "no-change",
     "last-change",
     "mean-change",
@@ -41,11 +37,11 @@ QUICK_WINDOWS = 4
 app = typer.Typer(
     name="braided",
     help="Online multi-task regression: many related streams learned together, one sample at a time.",
-    epilog="Exit codes: 0 all is well, 1 something failed on the way, 2 an option or the data can't be used.",
+    epilog="Exit codes: 0 all is well, 1 something failed, 2 an option or the data can't be used, 130 stopped.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+# Declared for --help and the parser; `_fail` looks into sys.argv, as parsing itself may be what fails.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -58,10 +54,14 @@ class Exit(IntEnum):
 
 
 @app.callback(invoke_without_command=True)
-def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _top(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
     if version:
         print(f"braided {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help(), end="")
 
 
 @app.command()
@@ -74,12 +74,19 @@ def study(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results and the report.")] = Path("braided-study"),
-    methods: Annotated[str, typer.Option(help="Names, with commas between; see `braided methods`.")] = "",
-    windows: Annotated[int | None, typer.Option(help="Windows to draw (30).", min=1)] = None,
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Names, with commas between; by default all, with --quick nine. `braided methods` lists them."
+        ),
+    ] = "",
+    windows: Annotated[int | None, typer.Option(help="Windows to draw; by default 30, with --quick 4.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Draws the windows, and the synthetic field.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A few windows and methods: a first look.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is in the folder, and start again.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the stored results of these data, and start again.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Run the paper's experiment and its contenders, and write a report.
@@ -87,16 +94,18 @@ def study(
     What is finished stays in the folder: stopped and started again, the study goes on where it was.
     """
     from braided.report import write_report
-    from braided.streams import open_panel
-    from braided.study import METHODS, find_method, plan_for
+    from braided.streams import EMBEDDED, open_panel
+    from braided.study import METHODS, plan_for
+    from braided.study.plan import WINDOWS
 
     began = perf_counter()
     names = tuple(name.strip() for name in methods.split(",") if name.strip()) or (QUICK if quick else tuple(METHODS))
-    for name in names:
-        find_method(name)
-    panels = [open_panel(name, seed) for name in data or DATA]
-    count = windows or (QUICK_WINDOWS if quick else 30)
+    panels = [open_panel(name, seed) for name in data or EMBEDDED]
+    count = windows or (QUICK_WINDOWS if quick else WINDOWS)
     plans = [plan_for(panel, count, seed, names) for panel in panels]  # all of them, before anything is run
+    called = [panel.name for panel in panels]
+    if len(set(called)) < len(called):
+        raise InputError(f"two data of one name among {', '.join(called)}: each has a folder of its name; rename one")
     studies = [_run(plan, panel, jobs, fresh, out) for plan, panel in zip(plans, panels, strict=True)]
     for results in studies:
         _show(results)
@@ -126,7 +135,7 @@ def main() -> None:
     except BraidedError as error:
         _fail(str(error), Exit.MISUSED if isinstance(error, InputError) else Exit.FAILED)
     except KeyboardInterrupt:
-        _fail("stopped; the same command again goes on from here", Exit.INTERRUPTED)
+        _fail("stopped; the same command, without --fresh, goes on from here", Exit.INTERRUPTED)
     except Exception as error:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)
 
@@ -158,8 +167,8 @@ def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("yet"),
         TimeRemainingColumn(),
+        TextColumn("left"),
     )
     terminal = Console(stderr=True)
     with Progress(*columns, console=terminal, disable=not terminal.is_terminal) as bar:
@@ -178,7 +187,7 @@ def _show(results: Results) -> None:
     what = "synthetic data, " if results.about["synthetic"] else ""
     console.print(f"\n[bold]{results.name}[/] ({what}{results.about['source']})")
     for table in tables(results):
-        if table.name.startswith(("errors", "ranks")):
+        if table.group != "other":
             _print(table, console)
     for sentence in findings(results):
         console.print(f"• {sentence}", highlight=False)
@@ -191,12 +200,11 @@ def _print(table: Table, console: Console) -> None:
     shown = RichTable(
         title=table.title, caption=table.note, box=box.SIMPLE, title_justify="left", caption_justify="left"
     )
-    above = [group for group, span in table.groups for _ in range(span)] or [""] * len(table.columns)
-    for place, (group, column) in enumerate(zip(above, table.columns, strict=True)):
-        first = place == 0 or above[place - 1] != group
+    for place, (group, column) in enumerate(zip(table.above, table.columns, strict=True)):
+        first = place == 0 or table.above[place - 1] != group
         shown.add_column(f"{group if first else ''}\n{column}", justify="right" if place else "left", no_wrap=True)
     for place, row in enumerate(table.rows):
-        shown.add_row(*row, style="bold" if place in table.strong else "")
+        shown.add_row(*row, style="bold" if table.best_first and place == 0 else "")
     console.print(shown)
 
 

@@ -64,10 +64,15 @@ class Evaluation:
 
     def curve(self) -> tuple[Ints, Floats]:
         """Return the rounds, and up to each the root mean square error over that of "no change"."""
-        rounds, of = np.unique(self.samples.steps, return_inverse=True)
-        own, zero = (np.cumsum(np.bincount(of, error**2)) for error in (self.samples.y - self.forecast, self.samples.y))
-        ratio: Floats = np.sqrt(np.divide(own, zero, out=np.full(len(rounds), np.nan), where=zero > 0.0))
-        return rounds, ratio
+        return error_so_far(self.samples.steps, self.samples.y, self.forecast)
+
+
+def error_so_far(steps: Ints, actual: Floats, forecast: Floats) -> tuple[Ints, Floats]:
+    """Return the rounds, and up to each the root mean square error over that of "no change"."""
+    rounds, of = np.unique(steps, return_inverse=True)
+    own, zero = (np.cumsum(np.bincount(of, error**2)) for error in (actual - forecast, actual))
+    ratio: Floats = np.sqrt(np.divide(own, zero, out=np.full(len(rounds), np.nan), where=zero > 0.0))
+    return rounds, ratio
 
 
 def evaluate(

@@ -1,11 +1,10 @@
 """The command line as a user meets it: real processes, exit codes, one line on standard error, nothing half written."""
 
-import os
+import shutil
 import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 from braided.streams import wind_field
@@ -49,23 +48,51 @@ def test_methods_are_listed_with_a_line_each():
     assert [line.split()[0] for line in lines] == list(METHODS)
 
 
-def test_a_study_of_a_file_of_ones_own_prints_its_tables_and_writes_a_report(tmp_path):
-    file = table(tmp_path / "mine.csv")
-    options = ("--methods", "mt-wrls,wrls,no-change", "--windows", "2", "--jobs", "1", "--out", tmp_path / "out")
-    done = braided("study", "--data", file, *options)
+OPTIONS = ("--methods", "mt-wrls,wrls", "--windows", "2", "--jobs", "1")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    done = braided("study", "--data", table(folder / "mine.csv"), *OPTIONS, "--out", folder / "out")
     assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_a_study_of_a_file_of_ones_own_prints_its_tables_and_writes_a_report(finished):
+    folder, printed = finished
     for title in ("Errors, Experiment I, synchronous", "Ranks, Experiment II, interleaved", "MT-WRLS", "Report:"):
-        assert title in done.stdout
-    assert (tmp_path / "out" / "index.html").is_file()
-    assert (tmp_path / "out" / "report.md").is_file()
-    tables = done.stdout[: done.stdout.index("The study took")]
-    again = braided("study", "--data", file, *options)  # nothing is run again
-    assert again.stdout.startswith(tables)
-    fresh = braided("study", "--data", file, *options, "--fresh")
-    assert fresh.stdout.startswith(tables)
-    other = braided("study", "--data", file, *options, "--seed", "1")
-    assert other.returncode == 1
-    assert "holds a study with seed 0, not 1: choose another --out, or --fresh" in other.stderr
+        assert title in printed
+    assert (folder / "out" / "index.html").is_file()
+    assert (folder / "out" / "report.md").is_file()
+
+
+def test_another_plan_in_the_same_folder_is_refused_unless_it_starts_afresh(finished, tmp_path):
+    folder, _ = finished
+    out = shutil.copytree(folder / "out", tmp_path / "out")
+    again = ("study", "--data", folder / "mine.csv", *OPTIONS, "--out", out, "--seed", "1")
+    refused = braided(*again)
+    assert refused.returncode == 1
+    assert "holds a study with seed 0, not 1: choose another folder (--out), or start again (--fresh)" in refused.stderr
+    assert braided(*again, "--fresh").returncode == 0
+
+
+def test_a_killed_study_goes_on_and_ends_the_same(finished, tmp_path):
+    folder, printed = finished
+    command = ("study", "--data", str(folder / "mine.csv"), *OPTIONS, "--out", str(tmp_path))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "braided", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not list(tmp_path.glob("store/mine.csv/choices/window*.parquet")):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    resumed = braided(*command)
+    assert resumed.stdout.split("The study took")[0] == printed.split("The study took")[0]
+    for name in ("scores", "forecasts", "choices", "graphs", "series"):
+        for part in (folder / "out" / "store" / "mine.csv" / name).iterdir():
+            assert (tmp_path / "store" / "mine.csv" / name / part.name).read_bytes() == part.read_bytes()
+    assert all((tmp_path / name).is_file() for name in ("index.html", "report.md"))
 
 
 def one_site(rows):
@@ -106,23 +133,21 @@ def test_data_that_cannot_be_used_are_refused_in_one_line_and_nothing_is_written
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("arguments", "message"),
     [
-        (("study", "--methods", "mt-wlrs"), 2, "unknown method 'mt-wlrs': did you mean 'mt-wrls'?"),
-        (
-            ("study", "--data", "la-haute-bone"),
-            2,
-            "no data and no file 'la-haute-bone': did you mean 'la-haute-borne'?",
-        ),
-        (("study", "--data", "nothing.csv"), 2, "no data and no file 'nothing.csv'"),
-        (("study", "--windows", "0"), 2, "Invalid value for '--windows': Input should be greater than or equal to 1"),
-        (("study", "--jobs", "0"), 2, "jobs is 0"),
-        (("learn",), 2, "No such command 'learn'"),
+        (("study", "--methods", "mt-wlrs"), "unknown method 'mt-wlrs': did you mean 'mt-wrls'?"),
+        (("study", "--data", "la-haute-bone"), "no data and no file 'la-haute-bone': did you mean 'la-haute-borne'?"),
+        (("study", "--data", "nothing.csv"), "no data and no file 'nothing.csv'"),
+        (("study", "--windows", "0"), "Invalid value for '--windows': Input should be greater than or equal to 1"),
+        (("study", "--jobs", "0"), "jobs is 0"),
+        (("study", "--data", "us-incomes", "--methods", "wrls-elm"), "too short for the hidden layers of wrls-elm"),
+        (("study", "--data", "us-incomes", "--data", "us-incomes"), "two data of one name"),
+        (("learn",), "No such command 'learn'"),
     ],
 )
-def test_misuse_ends_with_2_and_says_what_to_do(tmp_path, arguments, code, message):
+def test_misuse_ends_with_2_and_says_what_to_do(tmp_path, arguments, message):
     done = braided(*arguments, cwd=tmp_path)
-    assert done.returncode == code
+    assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert "Traceback" not in done.stderr
@@ -140,7 +165,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
     (tmp_path / "out").write_text("a file")
     done = braided("study", "--quick", "--out", tmp_path / "out")
     assert done.returncode == 1
-    assert "choose another --out" in done.stderr
+    assert "choose another folder" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert (tmp_path / "out").read_text() == "a file"
 
@@ -152,27 +177,13 @@ def test_debug_shows_where(tmp_path):
     assert "InputError: unknown method 'x'" in done.stderr
 
 
+def test_without_a_command_it_says_what_there_is():
+    done = braided()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "study" in done.stdout
+
+
 def test_version():
     done = braided("--version")
     assert done.returncode == 0
     assert done.stdout.startswith("braided 0.")
-
-
-def test_a_killed_study_goes_on(tmp_path):
-    file = table(tmp_path / "mine.csv", steps=450)
-    options = ("--methods", "mt-wrls,wrls,mogd", "--windows", "3", "--jobs", "1")
-    whole = braided("study", "--data", file, *options, "--out", tmp_path / "whole")
-    assert whole.returncode == 0, whole.stderr
-    out = tmp_path / "killed"
-    command = [sys.executable, "-m", "braided", "study", "--data", str(file), *options, "--out", str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not list(out.glob("store/mine.csv/choices/*.parquet")):
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    resumed = braided("study", "--data", file, *options, "--out", out)
-    assert resumed.stdout.split("The study took")[0] == whole.stdout.split("The study took")[0]
-    for name in ("scores", "forecasts", "choices", "graphs", "series"):
-        for part in (tmp_path / "whole" / "store" / "mine.csv" / name).iterdir():
-            assert (out / "store" / "mine.csv" / name / part.name).read_bytes() == part.read_bytes()
-    assert np.all([os.access(out / name, os.R_OK) for name in ("index.html", "report.md")])

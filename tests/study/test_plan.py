@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.streams import Panel, embedded, wind_field
+from braided.streams import Panel, embedded, open_panel, wind_field
 from braided.study import METHODS, find_method, plan_for
 
 
 @pytest.mark.parametrize("data", ["la-haute-borne", "synthetic"])
 def test_windows_are_complete_apart_and_drawn_by_the_seed(data):
-    panel = embedded(data) if data != "synthetic" else wind_field(seed=0)
+    panel = open_panel(data)
     starts = plan_for(panel).starts
     assert len(starts) == 30
     assert min(np.diff(np.sort(starts))) >= 400
@@ -56,12 +56,16 @@ def test_the_plan_of_the_incomes_tunes_on_25_and_40_rounds():
 def test_the_grids_are_those_of_the_paper():
     plan = plan_for(wind_field(seed=0, steps=500))
     sizes = {
-        name: sum(1 for _ in METHODS[name].candidates(0, {}, plan.forgetting))
+        name: sum(1 for _ in METHODS[name].candidates(METHODS[name].stages[0], {}, plan.forgetting))
         for name in ("mt-wrls", "wrls", "mt-oslssvr", "oslssvr-linear")
     }
     assert sizes == {"mt-wrls": 6 * 11 * 3, "wrls": 6 * 11, "mt-oslssvr": 3 * 11 * 3, "oslssvr-linear": 3 * 11}
     assert sorted(plan.forgetting) == [0.01, 0.2, 0.4, 0.6, 0.8, 1.0]
-    hidden = {c["hidden"] for stage in (0, 1) for c in METHODS["mt-wrls-elm"].candidates(stage, {}, plan.forgetting)}
+    hidden = {
+        c["hidden"]
+        for stage in METHODS["mt-wrls-elm"].stages
+        for c in METHODS["mt-wrls-elm"].candidates(stage, {}, plan.forgetting)
+    }
     assert hidden == {10, 20, 50, 100}
     assert sum(method.paper for method in METHODS.values()) == 9
 

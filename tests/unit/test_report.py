@@ -59,7 +59,7 @@ def test_a_naive_method_alone_has_nothing_chosen(tmp_path):
 
 def test_a_single_task_has_no_graph(tmp_path):
     panel = Panel("one", WIND.tasks[:1], WIND.times, WIND.values[:, :1], "made up")
-    assert names_of(study(tmp_path, panel, methods=("no-change", "last-change"))) >= EVERY - {"graph"}
+    assert "graph" not in names_of(study(tmp_path, panel, methods=("no-change", "last-change")))
 
 
 def test_many_tasks_are_all_named_in_an_order_that_groups_them(tmp_path):
@@ -97,7 +97,7 @@ def test_methods_that_are_not_told_apart_are_joined():
 
 def test_a_family_has_one_colour():
     names = ("mt-wrls", "madmm", "wrls", "oslssvr", "l21", "graph-ridge", "no-change", "mean-change")
-    kinds = [style.family(METHODS[name]) for name in names]
+    kinds = [METHODS[name].family for name in names]
     assert kinds == [kind for kind in ("multi-task", "single-task", "batch", "naive") for _ in range(2)]
     assert len(set(style.COLOURS.values())) == len(set(style.MARKS.values())) == 4
 
@@ -166,7 +166,7 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(odd, tmp_path, monk
 def test_a_disk_that_fails_leaves_no_drafts(tmp_path):
     (tmp_path / "a").write_text("old")
     (tmp_path / "b").mkdir()  # can't be replaced by a file
-    with pytest.raises(FileError, match="choose another --out"):
+    with pytest.raises(FileError, match="choose another folder"):
         page._replace({tmp_path / "b": b"new", tmp_path / "a": b"new"}, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
     assert (tmp_path / "a").read_text() == "old"

@@ -63,7 +63,7 @@ def test_a_table_reads_back_as_pandas_has_it(tmp_path, name):
     path = write_frame(long, tmp_path / name)
     panel = read_table(str(path))
     wide = long.pivot(index="time", columns="site", values="value")
-    assert (panel.name, panel.source, panel.synthetic) == (name, f"file {path}", False)
+    assert (panel.name, panel.source, panel.synthetic) == (name, f"file {name}", False)
     assert panel.tasks == tuple(wide.columns)
     assert panel.times.dtype == np.dtype("datetime64[s]")
     np.testing.assert_array_equal(panel.times, wide.index.to_numpy())

@@ -1,7 +1,8 @@
 """Figures of a study: one function each, which returns a figure, or None where the study has nothing to show.
 
-A family of methods has one colour and one mark in all of them. Every figure is 4.8 inches wide with letters of ten
-points and more, so that a phone shows them at their size. The same results give the same bytes.
+A family of methods has one colour and one mark in all of them. Every figure is 4.8 inches wide with letters of nine
+points and more (but for the names of many tasks), so that a phone shows them at their size. The same results give the
+same bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from braided.evaluation import PROTOCOLS, Protocol
+from braided.evaluation import Protocol
 from braided.report.style import (
     COLOURS,
     FAINT,
@@ -22,7 +23,6 @@ from braided.report.style import (
     PALE,
     POINTS,
     WIDTH,
-    family,
     legend,
     panels,
     rows,
@@ -30,7 +30,6 @@ from braided.report.style import (
 )
 from braided.report.tables import PAPER, SYMBOLS
 from braided.study import METHODS, Method, Results
-from braided.study.run import METRICS
 from braided.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ NEIGHBOURS = (0, (3.5, 1.5))  # dashes of methods that see their neighbours
 @styled
 def series(results: Results) -> Figure:
     """Draw the changes of three tasks in four windows, one trace above the other."""
-    windows, tasks = _spread(_windows(results), 4), results.tasks[:3]
+    windows, tasks = _spread(results.windows, 4), results.tasks[:3]
     changes = [np.diff(results.series(window)[:, : len(tasks)], axis=0) for window in windows]
     room = 2.4 * max(float(np.quantile(np.abs(np.concatenate(changes)), 0.995)), 1e-300)
     figure, axes = panels(len(windows), each=0.45 + 0.32 * len(tasks))
@@ -79,10 +78,10 @@ def _scale_bar(axis: Axes, room: float) -> None:
 @styled
 def forecasts(results: Results, stretch: int = 60) -> Figure | None:
     """Draw what was forecast of the first task in the middle of the test part, beside what came, in two windows."""
-    shown = [METHODS[name] for name in ("wrls", "mt-wrls", "mt-wrls-graph") if METHODS[name] in results.methods]
+    shown = [METHODS[name] for name in ("wrls", "mt-wrls", "mt-wrls-neighbours") if METHODS[name] in results.methods]
     if not shown:
         return None
-    windows = _spread(_windows(results), 2)
+    windows = _spread(results.windows, 2)
     figure, axes = panels(len(windows), each=1.75)
     for axis, window in zip(axes, windows, strict=True):
         offset, label = _clock(results, window)
@@ -95,10 +94,7 @@ def forecasts(results: Results, stretch: int = 60) -> Figure | None:
             steps, curves[0].actual[part], color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual"
         )
         for method, curve in zip(shown, curves, strict=True):
-            line: dict[str, Any] = {"linestyle": NEIGHBOURS} if method.inputs.neighbours else {}
-            axis.plot(
-                steps, curve.forecast[part], color=COLOURS[family(method)], linewidth=1.8, label=method.title, **line
-            )
+            axis.plot(steps, curve.forecast[part], label=method.title, **_line(method))
         axis.set_title(_window_title(results, window), pad=4)
         axis.set_ylabel("Change")
         axis.margins(x=0.01)
@@ -144,9 +140,9 @@ def ranks(results: Results, split: str) -> Figure | None:
         down = stems + row * ((position if low else count - 1 - position) + 0.5)
         edge, side, sign = (92.0, "right", -1) if low else (POINTS - 92.0, "left", 1)
         slot = 118.0 + (POINTS - 236.0) * position / (count - 1)
-        style: dict[str, Any] = {"color": COLOURS[family(method)]}
+        style: dict[str, Any] = {"color": COLOURS[method.family]}
         axis.plot([place(rank)] * 2 + [slot, slot, edge], [top, fan, stems, down, down], **style, linewidth=1.1)
-        axis.plot(place(rank), top, MARKS[family(method)], **style, markersize=5)
+        axis.plot(place(rank), top, MARKS[method.family], **style, markersize=5)
         axis.text(edge + 3.0 * sign, down, method.title, **style, ha=side, va="center", fontsize=10.5)
         axis.text(edge - 2.0 * sign, down - 2.0, f"{rank:.1f}", ha="left" if low else "right", va="bottom", fontsize=9)
     for line, (first, last) in enumerate(bars):
@@ -182,11 +178,11 @@ def errors(results: Results, split: str) -> Figure:
     figure, axis = rows([results.methods[i] for i in order], above=0.42)
     axis.axvline(1.0, color=INK, linewidth=1.0)
     for row, i in enumerate(order):
-        method, colour, here = results.methods[i], COLOURS[family(results.methods[i])], values[:, i]
+        method, colour, here = results.methods[i], COLOURS[results.methods[i].family], values[:, i]
         axis.plot(here[here <= right], np.full((here <= right).sum(), row), ".", color=colour, alpha=0.3, markersize=5)
         axis.plot(np.clip([low[i], high[i]], left, right + pad), [row, row], color=colour, linewidth=2.4)
         if middle[i] <= right:
-            axis.plot(middle[i], row, MARKS[family(method)], color=colour, markersize=7, markeredgecolor="white")
+            axis.plot(middle[i], row, MARKS[method.family], color=colour, markersize=7, markeredgecolor="white")
         axis.text(1.02, row, brief(middle[i]), transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
         paper = PAPER.get(method.name, {}).get(split) if results.windows > 1 else None
         beyond = f"{brief(here.max())} ▸" if here.max() > right else ""
@@ -214,10 +210,8 @@ def _at_edge(axis: Axes, row: int, text: str, side: Literal["left", "right"]) ->
 
 def spread_of_errors(results: Results, split: str) -> Floats:
     """Return what the methods' errors spread over: windows, or the tasks of a single window."""
-    if results.windows > 1:
-        return results.table(split, SYNCHRONOUS, "rmse_to_level")
-    where = results.splits.index(split), PROTOCOLS.index(SYNCHRONOUS)
-    return results.scores[0, *where, :, :, METRICS.index("rmse_to_level")].T
+    errors = results.by_task(split, SYNCHRONOUS, "rmse_to_level")
+    return errors.mean(axis=2) if results.windows > 1 else errors[0].T
 
 
 @styled
@@ -228,7 +222,7 @@ def graph(results: Results) -> Figure | None:
     count, few = len(results.tasks), len(results.tasks) <= 12
     if count < 2:
         return None
-    similarity = results.similarity(int(_windows(results)[0]), results.splits[0])
+    similarity = results.similarity(0, results.splits[0])
     order = np.arange(count) if few else _alike(similarity)
     shown = similarity[np.ix_(order, order)].copy()
     np.fill_diagonal(shown, np.nan)
@@ -265,10 +259,7 @@ def _alike(similarity: Floats) -> Ints:
 @styled
 def choices(results: Results, names: Sequence[str]) -> Figure | None:
     """Draw how often each value of some parameters was chosen, over all windows and splits."""
-    counts = {
-        method: _sum([results.chosen(split, SYNCHRONOUS, method.name) for split in results.splits])
-        for method in results.methods
-    }
+    counts = {method: results.chosen(protocol=SYNCHRONOUS, method=method.name) for method in results.methods}
     shown = [method for method in results.methods if counts[method].keys() & set(names)]
     grids = {name: values for name in names if (values := _values(results, name, shown))}
     if not shown:
@@ -284,7 +275,7 @@ def choices(results: Results, names: Sequence[str]) -> Figure | None:
                 chosen = counts[method].get(name, Counter())
                 if chosen[value]:
                     size = 120.0 * chosen[value] / chosen.total()
-                    axis.scatter(spot, row, s=size, color=COLOURS[family(method)], linewidths=0.0)
+                    axis.scatter(spot, row, s=size, color=COLOURS[method.family], linewidths=0.0)
             ticks.append(spot)
             labels.append(_value(value))
             spot += 1.0
@@ -293,14 +284,6 @@ def choices(results: Results, names: Sequence[str]) -> Figure | None:
     axis.set_xlim(-0.8, spot - 1.0)
     legend(figure, shown)
     return figure
-
-
-def _sum(several: Sequence[dict[str, Counter[float]]]) -> dict[str, Counter[float]]:
-    total: dict[str, Counter[float]] = {}
-    for counts in several:
-        for name, count in counts.items():
-            total.setdefault(name, Counter()).update(count)
-    return total
 
 
 def _values(results: Results, name: str, methods: Sequence[Method]) -> list[float]:
@@ -315,21 +298,18 @@ def _values(results: Results, name: str, methods: Sequence[Method]) -> list[floa
 def over_time(results: Results, split: str) -> Figure | None:
     """Draw the error up to each round relative to "no change", for the main methods and the best naive one."""
     mean = dict(zip(results.methods, results.table(split, SYNCHRONOUS, "rmse_to_level").mean(axis=0), strict=True))
-    main = ("mt-wrls-graph", "mt-wrls", "wrls-graph", "wrls")
+    main = ("mt-wrls-neighbours", "mt-wrls", "wrls-neighbours", "wrls")
     shown = [METHODS[name] for name in main if METHODS[name] in mean]
     shown += sorted((method for method in mean if method.naive), key=mean.__getitem__)[:1]
     if not shown:
         return None
-    offset, label = _clock(results, int(_windows(results)[0]))
+    offset, label = _clock(results, window=0)
     figure, (axis,) = panels(1, each=3.3)
     ends = [1.0]
     for method in shown:
-        steps, error, zero = results.error_over_time(split, SYNCHRONOUS, method.name)
-        so_far, none = np.cumsum(error), np.cumsum(zero)
-        ratio = np.sqrt(np.divide(so_far, none, out=np.full(len(none), np.nan), where=none > 0.0))
-        style = NEIGHBOURS if method.inputs.neighbours else "-"
+        steps, ratio = results.error_so_far(split, SYNCHRONOUS, method.name)
         words = f"{method.title}, best naive" if method.naive else method.title
-        axis.plot(offset + steps, ratio, color=COLOURS[family(method)], linewidth=1.8, linestyle=style, label=words)
+        axis.plot(offset + steps, ratio, label=words, **_line(method))
         ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds say little, and go far up and down
     axis.axhline(1.0, color=INK, linewidth=1.0, zorder=1)
     low, high = float(np.nanmin(ends)), min(float(np.nanmax(ends)), 2.0)
@@ -355,7 +335,7 @@ def timings(results: Results) -> Figure:
     least, most = each[order[0]], each[order[-1]]
     start = 10.0 ** np.floor(np.log10(max(least, 1e-6)) - 0.1)
     for row, method in enumerate(order):
-        axis.barh(row, each[method] - start, left=start, height=0.62, color=COLOURS[family(method)])
+        axis.barh(row, each[method] - start, left=start, height=0.62, color=COLOURS[method.family])
         axis.text(
             1.15 * each[method],
             row,
@@ -373,14 +353,14 @@ def timings(results: Results) -> Figure:
     return figure
 
 
-def _windows(results: Results) -> Ints:
-    return np.unique(results.choices["window"])
+def _line(method: Method) -> dict[str, Any]:
+    dashes = NEIGHBOURS if method.inputs.neighbours else "-"
+    return {"color": COLOURS[method.family], "linewidth": 1.8, "linestyle": dashes}
 
 
-def _spread(windows: Ints, count: int) -> list[int]:
+def _spread(windows: int, count: int) -> list[int]:
     """Return some windows, the first among them, evenly spread."""
-    places = np.linspace(0, len(windows) - 1, min(count, len(windows))).round().astype(int)
-    return [int(window) for window in windows[places]]
+    return np.linspace(0, windows - 1, min(count, windows)).round().astype(int).tolist()
 
 
 def _window_title(results: Results, window: int) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import final
 
 from braided import __version__
 from braided.errors import FileError, InputError
-from braided.report.pictures import pictures
-from braided.report.style import COLOURS, family, render
+from braided.report.pictures import Picture, pictures
+from braided.report.style import COLOURS
 from braided.report.tables import Table, findings, tables
 from braided.streams import EMBEDDED
 from braided.study import METHODS, Method, Results
@@ -37,25 +36,6 @@ INTERLEAVED = (
     "same moment. Where tasks are related, that gives part of the answer away, so these numbers are not a forecast. "
     "They are here because the paper's are of this kind."
 )
-HEADLINES = ("errors", "ranks", "over-time")  # figures that stand with the results; the others say more about them
-
-
-class Shown(NamedTuple):
-    """A figure, ready to be put on a page."""
-
-    file: str  # without what it ends with
-    title: str
-    caption: str
-    alt: str
-    svg: bytes
-    png: bytes
-    size: tuple[int, int]  # pixels
-    headline: bool
-
-    @property
-    def uri(self) -> str:
-        """The whole figure as an address, so that the page needs no other file and ids can't clash."""
-        return f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}"
 
 
 @final
@@ -68,8 +48,8 @@ class Study:
     synthetic: bool
     summary: str
     findings: list[str]
-    tables: dict[str, list[Table]]  # synchronous, interleaved, other
-    figures: list[Shown]
+    tables: list[Table]
+    figures: list[Picture]
     facts: dict[str, str]
     command: str
 
@@ -82,7 +62,7 @@ def write_report(studies: Sequence[Results], folder: Path) -> Path:
     shown = [_study(results, _slug(results.name, slugs)) for results in studies]
     methods = [method for method in METHODS.values() if any(method in results.methods for results in studies)]
     drafts = {
-        f"figures/{figure.file}.{kind}": content
+        f"figures/{study.slug}-{figure.name}.{kind}": content
         for study in shown
         for figure in study.figures
         for kind, content in (("png", figure.png), ("svg", figure.svg))
@@ -103,11 +83,6 @@ def _slug(name: str, taken: list[str]) -> str:
 
 def _study(results: Results, slug: str) -> Study:
     about = results.about
-    grouped: dict[str, list[Table]] = {"synchronous": [], "interleaved": [], "other": []}
-    for table in tables(results):
-        grouped.get(table.name.rpartition("-")[2], grouped["other"]).append(table)
-    for group in grouped.values():
-        group.sort(key=lambda table: table.name.partition("-")[0])  # errors before ranks, else as they come
     windows = f"{results.windows} window{'s' * (results.windows != 1)} of {about['length']} steps"
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     return Study(
@@ -116,19 +91,11 @@ def _study(results: Results, slug: str) -> Study:
         bool(about["synthetic"]),
         f"{count}, {windows}, {len(results.methods)} method{'s' * (len(results.methods) != 1)}",
         findings(results),
-        grouped,
-        list(_figures(results, slug)),
+        tables(results),
+        list(pictures(results)),
         _facts(results, windows),
         _command(results),
     )
-
-
-def _figures(results: Results, slug: str) -> Iterator[Shown]:
-    for picture in pictures(results):
-        width, height = (round(96 * inches) for inches in picture.figure.get_size_inches())
-        drawn = render(picture.figure, "svg"), render(picture.figure, "png")
-        words = f"{slug}-{picture.name}", picture.title, picture.caption, picture.alt
-        yield Shown(*words, *drawn, (width, height), picture.name.startswith(HEADLINES))
 
 
 def _facts(results: Results, windows: str) -> dict[str, str]:
@@ -168,7 +135,7 @@ def _html(studies: Sequence[Study], methods: Sequence[Method]) -> str:
         style=home.joinpath("page.css").read_text("utf-8"),
         reading=READING,
         interleaved=INTERLEAVED,
-        methods=[(method, family(method)) for method in methods],
+        methods=methods,
         colours=COLOURS,
         version=__version__,
     )
@@ -182,30 +149,30 @@ def _markdown(studies: Sequence[Study], methods: Sequence[Method]) -> Iterator[s
         yield from (f"- {_plain(finding)}" for finding in study.findings)
         yield "\n### Results, synchronous\n"
         yield from _parts(study, "synchronous", headline=True)
-        yield f"\n### Interleaved\n\n{INTERLEAVED}\n"
-        yield from _parts(study, "interleaved")
+        if any(table.group == "interleaved" for table in study.tables):
+            yield f"\n### Interleaved\n\n{INTERLEAVED}\n"
+            yield from _parts(study, "interleaved")
         yield "\n### Data, parameters and times\n"
         yield from _parts(study, "other", headline=False)
         yield "\n### What was run, and how to repeat it\n"
         yield from (f"- **{term}.** {_plain(text)}" for term, text in study.facts.items())
         yield f"\n```sh\n{study.command}\n```"
     yield "\n## Methods\n"
-    yield from (f"- **{_plain(method.title)}** ({family(method)}): {_plain(method.about)}" for method in methods)
+    yield from (f"- **{_plain(method.title)}** ({method.family}): {_plain(method.about)}" for method in methods)
     yield ""
 
 
 def _parts(study: Study, group: str, headline: bool | None = None) -> Iterator[str]:
     for figure in study.figures:
         if figure.headline is headline:
-            yield f"![{_plain(figure.alt)}](figures/{figure.file}.png)\n"
+            yield f"![{_plain(figure.alt)}](figures/{study.slug}-{figure.name}.png)\n"
             yield f"**{_plain(figure.title)}.** {_plain(figure.caption)}\n"
-    for table in study.tables[group]:
-        above = [name for name, span in table.groups for _ in range(span)] or [""] * len(table.columns)
-        heads = [f"{group} {column}".strip() for group, column in zip(above, table.columns, strict=True)]
+    for table in (table for table in study.tables if table.group == group):
+        heads = [f"{title} {column}".strip() for title, column in zip(table.above, table.columns, strict=True)]
         yield f"**{_plain(table.title)}**\n"
         yield _line(heads)
         yield _line(["---", *("---:" for _ in heads[1:])], escape=False)
-        yield from (_line(row, bold=place in table.strong) for place, row in enumerate(table.rows))
+        yield from (_line(row, bold=table.best_first and place == 0) for place, row in enumerate(table.rows))
         yield f"\n{_plain(table.note)}\n" if table.note else ""
 
 
@@ -231,7 +198,9 @@ def _replace(contents: dict[Path, bytes], folder: Path) -> None:
         for draft, path in drafts.items():
             draft.replace(path)
     except OSError as error:
-        raise FileError(f"can't write to {folder} ({error.strerror or error}): choose another --out") from error
+        raise FileError(
+            f"can't write to {folder} ({error.strerror or error}): choose another folder (--out)"
+        ) from error
     finally:
         for draft in drafts:
             draft.unlink(missing_ok=True)

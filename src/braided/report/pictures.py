@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -22,6 +24,7 @@ from braided.report.figures import (
     spread_of_errors,
     timings,
 )
+from braided.report.style import render
 from braided.study import Results
 
 if TYPE_CHECKING:
@@ -38,6 +41,28 @@ class Picture:
     caption: str
     alt: str  # what a reader who can't see it should know
     figure: Figure
+    headline: bool = False  # whether it stands with the results, or says more about them
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels of a page."""
+        width, height = self.figure.get_size_inches()
+        return round(96 * width), round(96 * height)
+
+    @cached_property
+    def png(self) -> bytes:
+        """As a file for Markdown."""
+        return render(self.figure, "png")
+
+    @cached_property
+    def svg(self) -> bytes:
+        """As a file for the page."""
+        return render(self.figure, "svg")
+
+    @property
+    def uri(self) -> str:
+        """The whole figure as an address, so that the page needs no other file and ids can't clash."""
+        return f"data:image/svg+xml;base64,{b64encode(self.svg).decode()}"
 
 
 def pictures(results: Results) -> Iterator[Picture]:
@@ -137,4 +162,4 @@ def pictures(results: Results) -> Iterator[Picture]:
     ]
     for name, title, caption, alt, figure in drawn:
         if figure is not None:
-            yield Picture(name, title, caption, alt, figure)
+            yield Picture(name, title, caption, alt, figure, headline=name.startswith(("errors", "ranks", "over-time")))

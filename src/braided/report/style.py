@@ -79,15 +79,6 @@ def render(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
     return buffer.getvalue().replace(b"'DejaVu Sans'", FONTS.encode())
 
 
-def family(method: Method) -> str:
-    """Return what a method is: it decides the colour."""
-    if method.naive:
-        return "naive"
-    if method.protocols == ("synchronous",):
-        return "batch"
-    return "multi-task" if method.shares else "single-task"
-
-
 def panels(count: int, each: float) -> tuple[Figure, list[Axes]]:
     """Return a figure of panels below each other, with their height in inches."""
     from matplotlib.figure import Figure
@@ -104,7 +95,7 @@ def rows(methods: Sequence[Method], above: float) -> tuple[Figure, Axes]:
     axis = figure.add_subplot()
     axis.set_yticks(range(len(methods)), [method.title for method in methods])
     for label, method in zip(axis.get_yticklabels(), methods, strict=True):
-        label.set_color(COLOURS[family(method)])
+        label.set_color(COLOURS[method.family])
     axis.set_ylim(len(methods) - 0.4, -0.6)
     axis.grid(axis="x")
     axis.spines["left"].set_visible(False)
@@ -116,6 +107,6 @@ def legend(figure: Figure, methods: Sequence[Method]) -> None:
     """Say which colour is which family."""
     from matplotlib.lines import Line2D
 
-    present = [name for name in COLOURS if name in map(family, methods)]
+    present = [name for name in COLOURS if name in {method.family for method in methods}]
     marks = [Line2D([], [], color=COLOURS[name], marker=MARKS[name], linestyle="", label=name) for name in present]
     figure.legend(handles=marks, loc="outside upper center", ncols=4, handletextpad=0.1, columnspacing=1.0)

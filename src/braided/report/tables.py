@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
-from braided.evaluation import PROTOCOLS
+from braided.evaluation import PROTOCOLS, Protocol
 from braided.statistics import compare_ranks
 from braided.study import METHODS, Results
 from braided.study.methods import Method
-from braided.study.plan import SHARES
+from braided.study.plan import SHARES, WINDOWS
 from braided.types import Floats
 
 # Lencione & Von Zuben, arXiv 2308.01938, Tables 1–4, on ten sites at Miami: (RELRMSE, RELMAE, mean rank), I and II.
@@ -49,35 +49,41 @@ SYMBOLS = {
 PAPER_METHODS = [METHODS[name] for name in PAPER]
 
 
+Group: TypeAlias = Literal["synchronous", "interleaved", "other"]
+
+
 @final
 @dataclass(frozen=True)
 class Table:
     """Cells as text, ready to be shown."""
 
-    name: str  # for links and files, such as "errors-I-synchronous"
+    name: str  # for links, such as "errors-I-synchronous"
     title: str
+    group: Group  # where it stands
     columns: tuple[str, ...]  # the first one holds the methods' titles, left-aligned; the others numbers
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     groups: tuple[tuple[str, int], ...] = ()  # headings above the columns, with how many columns each spans
-    strong: tuple[int, ...] = ()  # rows to set in bold: the best
+    best_first: bool = False  # whether the first row is set in bold
+
+    @property
+    def above(self) -> list[str]:
+        """The heading above each column, or nothing."""
+        return [title for title, span in self.groups for _ in range(span)] or [""] * len(self.columns)
 
 
 def tables(results: Results) -> list[Table]:
     """Return all tables of a study, the headline first: synchronous before interleaved."""
-    shown = []
+    shown: list[Table | None] = []
     for protocol in PROTOCOLS:
         if results.windows == 1:
             shown.append(_errors_of_one_window(results, protocol))
-            continue
-        for split in results.splits:
-            shown.append(_errors(results, split, protocol))
-            ranks = _ranks(results, split, protocol)
-            shown += [ranks] if ranks else []
-    return [*shown, _parameters(results), _times(results)]
+        else:
+            shown += [make(results, split, protocol) for make in (_errors, _ranks) for split in results.splits]
+    return [table for table in (*shown, _parameters(results), _times(results)) if table and table.rows]
 
 
-def _errors(results: Results, split: str, protocol: str) -> Table:
+def _errors(results: Results, split: str, protocol: Protocol) -> Table:
     against_level, against_difference = (
         [results.table(split, protocol, f"{error}_to_{base}") for error in ("rmse", "mae")]
         for base in ("level", "difference")
@@ -96,6 +102,7 @@ def _errors(results: Results, split: str, protocol: str) -> Table:
     line = f" (here {np.mean(against_difference[0][:, zero]):.3f})" if zero is not None else ""
     return _sorted(
         rows,
+        group=protocol,
         name=f"errors-{split}-{protocol}",
         title=f"Errors, Experiment {split}, {protocol}",
         columns=("Method", "RMSE", "median", "MAE", "median", "RMSE", "MAE", "RMSE", "MAE", "broke"),
@@ -109,7 +116,7 @@ def _errors(results: Results, split: str, protocol: str) -> Table:
     )
 
 
-def _errors_of_one_window(results: Results, protocol: str) -> Table:
+def _errors_of_one_window(results: Results, protocol: Protocol) -> Table:
     metrics = ("rmse", "mae", "rmse_to_level")
     columns = [results.table(split, protocol, metric)[0] for metric in metrics for split in results.splits]
     rows = {
@@ -119,6 +126,7 @@ def _errors_of_one_window(results: Results, protocol: str) -> Table:
     tuned = " and ".join(str(train - 1 - results.about["lags"]) for train in results.about["splits"].values())
     return _sorted(
         rows,
+        group=protocol,
         name=f"errors-{protocol}",
         title=f"Errors, {protocol}",
         columns=("Method", *(split for _ in metrics for split in results.splits)),
@@ -130,7 +138,7 @@ def _errors_of_one_window(results: Results, protocol: str) -> Table:
     )
 
 
-def _ranks(results: Results, split: str, protocol: str) -> Table | None:
+def _ranks(results: Results, split: str, protocol: Protocol) -> Table | None:
     ranked = results.ranked(split, protocol)
     if ranked is None:
         return None
@@ -142,13 +150,14 @@ def _ranks(results: Results, split: str, protocol: str) -> Table | None:
     columns: tuple[str, ...] = ("rank", "victories", "defeats")
     groups = [("", 1), ("here", 3)]
     if methods == PAPER_METHODS and split in SHARES:  # ranks among other methods are no ranks to compare with
-        theirs = compare_ranks([PAPER[method.name][split][2] for method in methods], n_problems=30)
+        theirs = compare_ranks([PAPER[method.name][split][2] for method in methods], n_problems=WINDOWS)
         for place, method in enumerate(methods):
             printed = f"{theirs.mean_ranks[place]:.2f}", str(theirs.victories[place]), str(theirs.defeats[place])
             rows[method] = (rows[method][0], rows[method][1] + printed)
         columns, groups = columns * 2, [*groups, ("paper, Miami", 3)]
     return _sorted(
         rows,
+        group=protocol,
         name=f"ranks-{split}-{protocol}",
         title=f"Ranks, Experiment {split}, {protocol}",
         columns=("Method", *columns),
@@ -161,38 +170,35 @@ def _ranks(results: Results, split: str, protocol: str) -> Table | None:
 
 
 def _parameters(results: Results) -> Table:
-    rows = {}
-    for place, method in enumerate(results.methods):
-        counts = [results.chosen(split, "synchronous", method.name) for split in results.splits]
+    rows = []
+    for method in results.methods:
+        counts = [results.chosen(split=split, protocol="synchronous", method=method.name) for split in results.splits]
         if any(counts):
             cells = tuple(
                 " · ".join(_most(count[name]) if name in count else "–" for count in counts) for name in SYMBOLS
             )
-            rows[method] = (float(place), tuple("" if set(cell) <= set("– ·") else cell for cell in cells))
-    table = _sorted(
-        rows,
+            rows.append((method.title, *("" if set(cell) <= set("– ·") else cell for cell in cells)))
+    return Table(
+        rows=tuple(rows),
+        group="other",
         name="parameters",
         title=f"Parameters chosen most often, synchronous, {' · '.join(results.splits)}",
         columns=("Method", *SYMBOLS.values()),
         note=f"Chosen on the training part alone; in brackets how often, of {results.windows}.",
     )
-    return replace(table, strong=())
 
 
 def _times(results: Results) -> Table:
-    rows = {}
-    for method in results.methods:
-        if method.make:
-            tuning, testing, each = results.seconds(method.name)
-            rows[method] = (tuning, (f"{tuning:.1f}", f"{testing:.2f}", f"{each:.2f}"))
-    table = _sorted(
-        rows,
+    took = {method: results.seconds(method.name) for method in results.methods if method.make}
+    order = sorted(took, key=took.__getitem__)
+    return Table(
+        rows=tuple((m.title, f"{took[m][0]:.1f}", f"{took[m][1]:.2f}", f"{took[m][2]:.2f}") for m in order),
+        group="other",
         name="times",
         title="What it took",
         columns=("Method", "tuning, s", "testing, s", "µs per sample"),
-        note="Over all windows, experiments and protocols, on one core; without features, which all share.",
+        note="Over all windows and experiments, synchronous, on one core; without features, which all share.",
     )
-    return replace(table, strong=())
 
 
 def findings(results: Results) -> list[str]:
@@ -200,8 +206,8 @@ def findings(results: Results) -> list[str]:
     said = [_best(results)]
     pairs = (
         ("mt-wrls", "wrls", "Sharing between tasks alone (MT-WRLS against WRLS)"),
-        ("wrls-graph", "wrls", "Seeing the neighbours alone (WRLS + neighbours against WRLS)"),
-        ("mt-wrls-graph", "wrls", "Both together (MT-WRLS + neighbours against WRLS)"),
+        ("wrls-neighbours", "wrls", "Seeing the neighbours alone (WRLS + neighbours against WRLS)"),
+        ("mt-wrls-neighbours", "wrls", "Both together (MT-WRLS + neighbours against WRLS)"),
         ("mt-oslssvr", "mt-wrls", "The kernel form, linear and without forgetting (MT-OSLSSVR against MT-WRLS)"),
     )
     names = {method.name for method in results.methods}
@@ -212,18 +218,11 @@ def findings(results: Results) -> list[str]:
 def _best(results: Results) -> str:
     parts = []
     for split in results.splits:
-        table = results.table(split, "synchronous", "rmse_to_level")
-        order = np.argsort(table.mean(axis=0), kind="stable")
-        first = results.methods[order[0]]
-        parts.append(f"{first.title} ({table[:, order[0]].mean():.3f} of the error of 'no change') in {split}")
-    naive = "; a forecast without any model, so nothing was gained by learning" * ("naive" in _kinds(results))
-    return f"Best of all, synchronous: {', '.join(parts)}{naive}."
-
-
-def _kinds(results: Results) -> set[str]:
-    """Whether the best method of some experiment is naive or learned."""
-    best = [results.table(split, "synchronous", "rmse_to_level").mean(axis=0).argmin() for split in results.splits]
-    return {"naive" if results.methods[place].naive else "learned" for place in best}
+        error = results.table(split, "synchronous", "rmse_to_level").mean(axis=0)
+        first = results.methods[int(np.nanargmin(error))]
+        naive = "; it has no model, so nothing was gained by learning" if first.naive else ""
+        parts.append(f"{first.title} in {split} ({np.nanmin(error):.3f} of the error of 'no change'{naive})")
+    return f"Best of all, synchronous: {', '.join(parts)}."
 
 
 def _gain(results: Results, one: str, other: str, words: str) -> str:
@@ -262,7 +261,7 @@ def _present(results: Results, table: Floats) -> list[tuple[int, Method]]:
 
 def _sorted(rows: Mapping[Method, tuple[float, tuple[str, ...]]], **parts: Any) -> Table:
     order = sorted(rows, key=lambda method: rows[method][0])
-    return Table(rows=tuple((method.title, *rows[method][1]) for method in order), strong=(0,), **parts)
+    return Table(rows=tuple((method.title, *rows[method][1]) for method in order), best_first=True, **parts)
 
 
 def _number(value: float, digits: int = 4) -> str:

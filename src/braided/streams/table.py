@@ -90,7 +90,7 @@ def read_table(
     for place in np.flatnonzero(~(low < high)):
         what = "has no value at all" if np.isnan(low[place]) else f"is constant, {low[place]}"
         raise InputError(f"{task} {tasks[place]!r:.80} of {file} {what}: there is nothing to learn; leave its rows out")
-    return Panel(file.name, tasks, times, values, f"file {file}")
+    return Panel(file.name, tasks, times, values, f"file {file.name}")
 
 
 def _read(file: Path) -> tuple[Any, Where]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 
@@ -38,6 +38,7 @@ Parameters: TypeAlias = dict[str, float]
 Grid: TypeAlias = Mapping[str, tuple[float, ...]]
 
 PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
+FROM_PLAN = (np.nan,)  # stands for the plan's own grid of forgetting factors
 NOVELTY = (1e-3, 1e-2, 1e-1)
 RIDGE = (1.0, 0.1, 0.01)
 STEP = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -69,18 +70,27 @@ class Method:
     paper: bool = False  # among the nine methods of the paper's tables
     shares: bool = True  # whether tasks learn from each other
     every: int = 1  # rounds between refits of a batch method, in a window of the paper's length
-    protocols: tuple[Protocol, ...] = PROTOCOLS
+    batch: bool = False  # refitted on all data, so that it has no interleaved form
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """In which protocols it forecasts."""
+        return PROTOCOLS[:1] if self.batch else PROTOCOLS
+
+    @property
+    def family(self) -> str:
+        """What kind of method it is: in the report, this decides its colour."""
+        learned = "batch" if self.batch else "multi-task" if self.shares else "single-task"
+        return "naive" if self.naive else learned
 
     @property
     def hidden_seeds(self) -> int:
         """Over how many hidden layers to average: one for a method without."""
         return HIDDEN_SEEDS if any("hidden" in stage for stage in self.stages) else 1
 
-    def candidates(self, stage: int, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:
+    def candidates(self, stage: Grid, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:
         """Go through the grid of a stage, with the other parameters as they are best so far."""
-        grid = dict(self.stages[stage])
-        if "forgetting" in grid:
-            grid["forgetting"] = forgetting
+        grid = {name: forgetting if values is FROM_PLAN else values for name, values in stage.items()}
         for values in product(*grid.values()):
             yield best | dict(zip(grid, values, strict=True))
 
@@ -89,7 +99,7 @@ def _rbf(tasks: TaskGraph, n_features: int, width: float, penalty: float, novelt
     return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), penalty, novelty)
 
 
-def _national(samples: Samples) -> Floats:
+def _mean_change(samples: Samples) -> Floats:
     """The mean of all tasks' last changes."""
     _, of = np.unique(samples.steps, return_inverse=True)
     mean: Floats = np.bincount(of, samples.previous) / np.bincount(of)
@@ -97,11 +107,11 @@ def _national(samples: Samples) -> Floats:
 
 
 def _methods() -> Iterator[Method]:
-    own, graph = {"forgetting": (), "penalty": PENALTY}, {"ridge": RIDGE}
+    own, graph = {"forgetting": FROM_PLAN, "penalty": PENALTY}, {"ridge": RIDGE}
+    penalty, descent = {"penalty": PENALTY}, {"step": STEP, "penalty": PENALTY}
     kernel = {"novelty": NOVELTY, "penalty": PENALTY}
     hidden = Inputs(scaled=True, bias=False)
     neighbours = Inputs(neighbours=True)
-    batch: dict[str, Any] = {"protocols": ("synchronous",)}
     first, then = {"hidden": (20.0,)}, {"hidden": (10.0, 50.0, 100.0)}
 
     yield Method(
@@ -115,7 +125,7 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "mt-oslssvr",
         "MT-OSLSSVR",
-        "its kernel form on a sparse dictionary, linear kernel",
+        "the kernel form of MT-WRLS on a sparse dictionary, linear kernel",
         partial(MTOSLSSVR, kernel="linear"),
         stages=(kernel | graph,),
         paper=True,
@@ -125,7 +135,7 @@ def _methods() -> Iterator[Method]:
         "MT-WRLS + ELM",
         "MT-WRLS behind a random hidden layer",
         MTWRLS,
-        stages=(first | own | graph, then | {"penalty": PENALTY}),
+        stages=(first | own | graph, then | penalty),
         inputs=hidden,
         paper=True,
     )
@@ -137,7 +147,7 @@ def _methods() -> Iterator[Method]:
         "WRLS + ELM",
         "one filter per task behind a random hidden layer",
         WRLS,
-        stages=(first | own, then | {"penalty": PENALTY}),
+        stages=(first | own, then | penalty),
         inputs=hidden,
         paper=True,
         shares=False,
@@ -147,7 +157,7 @@ def _methods() -> Iterator[Method]:
         "OSLSSVR",
         "one kernel filter per task, RBF kernel",
         _rbf,
-        stages=({"width": (2.0,)} | kernel, {"width": (1.0, 4.0), "penalty": PENALTY}),
+        stages=({"width": (2.0,)} | kernel, {"width": (1.0, 4.0)} | penalty),
         inputs=hidden,
         paper=True,
         shares=False,
@@ -157,18 +167,11 @@ def _methods() -> Iterator[Method]:
         "MOGD + ELM",
         "MOGD behind a random hidden layer",
         MOGD,
-        stages=(first | {"step": STEP, "penalty": PENALTY} | graph, then | {"step": STEP, "penalty": PENALTY}),
+        stages=(first | descent | graph, then | descent),
         inputs=hidden,
         paper=True,
     )
-    yield Method(
-        "mogd",
-        "MOGD",
-        "multi-task online gradient descent",
-        MOGD,
-        stages=({"step": STEP, "penalty": PENALTY} | graph,),
-        paper=True,
-    )
+    yield Method("mogd", "MOGD", "multi-task online gradient descent", MOGD, stages=(descent | graph,), paper=True)
     yield Method(
         "madmm",
         "MADMM",
@@ -180,9 +183,9 @@ def _methods() -> Iterator[Method]:
     yield Method(
         "madmm-tuned",
         "MADMM, ρ tuned",
-        "the same with ρ tuned",
+        "multi-task online ADMM, ρ tuned",
         MADMM,
-        stages=({"rho": (1.0,)} | own | graph, {"rho": (0.01, 0.1, 10.0, 100.0), "penalty": PENALTY}),
+        stages=({"rho": (1.0,)} | own | graph, {"rho": (0.01, 0.1, 10.0, 100.0)} | penalty),
     )
     yield Method(
         "oslssvr-linear",
@@ -193,7 +196,7 @@ def _methods() -> Iterator[Method]:
         shares=False,
     )
     yield Method(
-        "mt-wrls-graph",
+        "mt-wrls-neighbours",
         "MT-WRLS + neighbours",
         "MT-WRLS that also sees what the neighbours just did",
         MTWRLS,
@@ -201,7 +204,7 @@ def _methods() -> Iterator[Method]:
         inputs=neighbours,
     )
     yield Method(
-        "wrls-graph",
+        "wrls-neighbours",
         "WRLS + neighbours",
         "one filter per task that also sees what the neighbours just did",
         WRLS,
@@ -214,26 +217,26 @@ def _methods() -> Iterator[Method]:
         "Graph ridge, batch",
         "the batch solution on the graph, refitted each round: MT-WRLS without forgetting",
         GraphRidge,
-        stages=({"penalty": PENALTY} | graph,),
-        **batch,
+        stages=(penalty | graph,),
+        batch=True,
     )
     yield Method(
         "l21",
         "ℓ2,1 norm, batch",
         "joint feature selection by the ℓ2,1 norm, refitted now and then (every 20 rounds of 400)",
         L21,
-        stages=({"penalty": PENALTY},),
+        stages=(penalty,),
         every=20,
-        **batch,
+        batch=True,
     )
     yield Method(
         "trace",
         "Trace norm, batch",
         "low-rank weights by the trace norm, refitted now and then (every 20 rounds of 400)",
         TraceNorm,
-        stages=({"penalty": PENALTY},),
+        stages=(penalty,),
         every=20,
-        **batch,
+        batch=True,
     )
     yield Method(
         "no-change", "No change", "the level stays: the forecast 0", naive=lambda s: np.zeros(len(s.y)), shares=False
@@ -242,7 +245,11 @@ def _methods() -> Iterator[Method]:
         "last-change", "Last change", "the last change repeats", naive=lambda s: s.previous.copy(), shares=False
     )
     yield Method(
-        "mean-change", "Mean last change", "the mean of all tasks' last changes repeats", naive=_national, shares=False
+        "mean-change",
+        "Mean last change",
+        "the mean of all tasks' last changes repeats",
+        naive=_mean_change,
+        shares=False,
     )
 
 

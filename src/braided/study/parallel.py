@@ -23,12 +23,7 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
     levels = levels_of(panel, plan)
     store = Store(folder)
-    times = panel.times[list(plan.starts)]
-    store.open(
-        plan.describe(panel)
-        | {"tasks": panel.tasks, "source": panel.source, "synthetic": panel.synthetic}
-        | {"times": times.tolist() if times.dtype.kind == "i" else times.astype(str).tolist()}
-    )
+    store.open(plan.describe(panel))
     units = [Unit(window, split) for window in range(len(plan.starts)) for split in plan.splits]
     todo = [unit for unit in units if not store.has(unit)]
     done = len(units) - len(todo)

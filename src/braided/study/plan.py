@@ -16,6 +16,7 @@ from braided.study.methods import METHODS, find_method
 from braided.types import Flags, Floats
 from braided.validate import count
 
+WINDOWS = 30
 LENGTH = 400  # points in a window
 SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
 FORGETTING = (1.0, 0.8, 0.6, 0.4, 0.2, 0.01)  # the paper's, per sample of any task
@@ -30,7 +31,7 @@ class Plan:
     data: str
     starts: tuple[int, ...]  # first steps of the windows
     length: int = LENGTH
-    splits: dict[str, int] = field(default_factory=lambda: shares_of(LENGTH))  # steps to tune on, by experiment
+    splits: dict[str, int] = field(default_factory=lambda: splits_of(LENGTH))  # steps to tune on, by experiment
     lags: int = 9
     seed: int = 0
     logarithm: bool = False  # of the levels, so that differences are growth rates
@@ -50,8 +51,13 @@ class Plan:
             raise InputError("no methods: name at least one")
 
     def describe(self, panel: Panel) -> dict[str, Any]:
-        """Return all that decides the result, to recognise a store by."""
+        """Return all that decides the result and what the report says of the data, to recognise a store by."""
+        times = panel.times[list(self.starts)]
         return asdict(self) | {
+            "tasks": panel.tasks,
+            "source": panel.source,
+            "synthetic": panel.synthetic,
+            "times": times.tolist() if times.dtype.kind == "i" else times.astype(str).tolist(),
             "values": sha256(panel.values.tobytes()).hexdigest(),
             "version": __version__,
         }
@@ -69,12 +75,12 @@ class Unit(NamedTuple):
         return f"window-{self.window + 1:03d}-{self.split}"
 
 
-def shares_of(length: int) -> dict[str, int]:
+def splits_of(length: int) -> dict[str, int]:
     """Return how many steps of a window the paper's two experiments tune on."""
     return {name: round(share * length) for name, share in SHARES.items()}
 
 
-def plan_for(panel: Panel, windows: int = 30, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
+def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
     """Return the plan for a panel: the paper's, the one for yearly incomes, or the longest windows that fit."""
     count(windows, "windows")
     plan = Plan(panel.name, starts=(), seed=seed, methods=methods)
@@ -87,7 +93,7 @@ def plan_for(panel: Panel, windows: int = 30, seed: int = 0, methods: tuple[str,
             f"lags, a part to tune on and one to test need {LEAST}: fill gaps, or leave out tasks with many"
         )
     length = min(LENGTH, longest)
-    plan = replace(plan, length=length, splits=shares_of(length))
+    plan = replace(plan, length=length, splits=splits_of(length))
     return replace(plan, starts=_draw(panel, plan, windows))
 
 
@@ -95,6 +101,11 @@ def _incomes(plan: Plan, years: int) -> Plan:
     """One window of 77 rounds, of which 25 or 40 are tuned on; a year is long, so it forgets slowly and by round."""
     lags = 3
     too_large = ("mt-wrls-elm", "wrls-elm", "mogd-elm")  # hidden layers for 48 tasks of 77 samples
+    kept = tuple(name for name in plan.methods if name not in too_large)
+    if not kept:
+        raise InputError(
+            f"us-incomes is too short for the hidden layers of {', '.join(plan.methods)}: name other methods"
+        )
     return replace(
         plan,
         starts=(0,),
@@ -104,7 +115,7 @@ def _incomes(plan: Plan, years: int) -> Plan:
         logarithm=True,
         forgetting=(1.0, 0.99, 0.98, 0.95, 0.9, 0.8),
         per="round",
-        methods=tuple(name for name in plan.methods if name not in too_large),
+        methods=kept,
     )
 
 

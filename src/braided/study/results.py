@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from braided.evaluation import PROTOCOLS
+from braided.evaluation import PROTOCOLS, Protocol, error_so_far
 from braided.statistics import Comparison, compare
 from braided.study.methods import METHODS, Method
 from braided.study.run import METRICS
@@ -40,7 +40,7 @@ class Results:
         self.methods: tuple[Method, ...] = tuple(METHODS[name] for name in self.about["methods"])
         self._store = store
         rows = store.read("scores")
-        self.windows = len(np.unique(rows["window"]))
+        self.windows = len(self.about["starts"])
         axes = (self.windows, len(self.splits), len(PROTOCOLS), len(self.methods), len(self.tasks))
         self.scores: Floats = np.full((*axes, len(METRICS)), np.nan)
         self.scores[self._places(rows)] = np.stack([rows[name] for name in METRICS], axis=1)
@@ -52,27 +52,27 @@ class Results:
 
     def _places(self, rows: Columns) -> tuple[Ints, ...]:
         labels = {
-            "window": np.unique(rows["window"]).tolist(),
+            "window": range(self.windows),
             "split": self.splits,
             "protocol": PROTOCOLS,
             "method": [method.name for method in self.methods],
             "task": self.tasks,
         }
-        return tuple(_positions(rows[name], order) for name, order in labels.items() if name in rows)
+        return tuple(_positions(rows[name], order) for name, order in labels.items())
 
-    def table(self, split: str, protocol: str, metric: str) -> Floats:
-        """Return one metric as (windows, methods), the mean over the tasks; NaN for methods without that protocol."""
-        where = self.splits.index(split), PROTOCOLS.index(protocol)
-        return self.scores[:, *where, :, :, METRICS.index(metric)].mean(axis=2)
+    def by_task(self, split: str, protocol: Protocol, metric: str) -> Floats:
+        """Return one metric as (windows, methods, tasks); NaN for methods without that protocol."""
+        return self.scores[:, self.splits.index(split), PROTOCOLS.index(protocol), :, :, METRICS.index(metric)]
 
-    def ranked(self, split: str, protocol: str, paper_only: bool = True) -> tuple[list[Method], Comparison] | None:
-        """Compare methods over the windows by RMSE relative to persistence of the level; None where two are needed."""
+    def table(self, split: str, protocol: Protocol, metric: str) -> Floats:
+        """Return one metric as (windows, methods), the mean over the tasks."""
+        return self.by_task(split, protocol, metric).mean(axis=2)
+
+    def ranked(self, split: str, protocol: Protocol) -> tuple[list[Method], Comparison] | None:
+        """Compare the paper's methods over the windows by RMSE over that of "no change"; None without two of each."""
         table = self.table(split, protocol, "rmse_to_level")
-        chosen = [
-            place
-            for place, method in enumerate(self.methods)
-            if (method.paper or not paper_only) and np.isfinite(table[:, place]).all()
-        ]
+        complete = np.isfinite(table.sum(axis=0))
+        chosen = [place for place, method in enumerate(self.methods) if method.paper and complete[place]]
         if len(chosen) < 2 or self.windows < 2:
             return None
         return [self.methods[place] for place in chosen], compare(table[:, chosen])
@@ -82,16 +82,16 @@ class Results:
         """The table of chosen parameters."""
         return self._store.read("choices")
 
-    def chosen(self, split: str, protocol: str, method: str) -> dict[str, Counter[float]]:
-        """Return how often each value of each parameter was chosen."""
-        rows = self._rows(self.choices, split=split, protocol=protocol, method=method)
+    def chosen(self, **where: str) -> dict[str, Counter[float]]:
+        """Return how often each value of each parameter was chosen, in the rows with this split, protocol, method."""
+        rows = self._rows(self.choices, **where)
         counts: dict[str, Counter[float]] = {}
         for text in self.choices["parameters"][rows]:
             for name, value in (json.loads(text) or {}).items():
                 counts.setdefault(name, Counter())[value] += 1
         return counts
 
-    def breakdowns(self, split: str, protocol: str, method: str) -> int:
+    def breakdowns(self, split: str, protocol: Protocol, method: str) -> int:
         """Return in how many windows a method broke down on the test part, at least once."""
         rows = self._rows(self.choices, split=split, protocol=protocol, method=method)
         return int((self.choices["broke"][rows] > 0).sum())
@@ -106,20 +106,16 @@ class Results:
         level: Floats = self._store.read("series", window=window, split=self.splits[0])["level"]
         return level.reshape(-1, len(self.tasks))
 
-    def curve(self, window: int, split: str, protocol: str, method: str, task: str) -> Curve:
+    def curve(self, window: int, split: str, protocol: Protocol, method: str, task: str) -> Curve:
         """Return what was forecast of a task in a window, beside what came."""
         where = {"window": window, "split": split, "protocol": protocol, "method": method, "task": task}
         rows = self._store.read("forecasts", **where)
         return Curve(rows["step"], rows["actual"], rows["forecast"])
 
-    def error_over_time(self, split: str, protocol: str, method: str) -> tuple[Ints, Floats, Floats]:
-        """Return the steps of a window, and at each the mean square error over windows and tasks, and that of 0."""
+    def error_so_far(self, split: str, protocol: Protocol, method: str) -> tuple[Ints, Floats]:
+        """Return the steps of a window, and up to each the error over that of "no change", of all windows and tasks."""
         rows = self._store.read("forecasts", split=split, protocol=protocol, method=method)
-        steps, of = np.unique(rows["step"], return_inverse=True)
-        own, zero = (
-            np.bincount(of, e**2) / np.bincount(of) for e in (rows["actual"] - rows["forecast"], rows["actual"])
-        )
-        return steps, own, zero
+        return error_so_far(rows["step"], rows["actual"], rows["forecast"])
 
     @cached_property
     def timings(self) -> Columns:
@@ -127,8 +123,8 @@ class Results:
         return self._store.read("timings")
 
     def seconds(self, method: str) -> tuple[float, float, float]:
-        """Return the seconds that tuning and testing a method took in all, and the microseconds per forecast sample."""
-        rows = self._rows(self.timings, method=method)
+        """Return the seconds that tuning and testing took, synchronous, and the microseconds per forecast sample."""
+        rows = self._rows(self.timings, protocol="synchronous", method=method)
         tuning, testing, samples = (float(self.timings[name][rows].sum()) for name in ("tuning", "testing", "samples"))
         return tuning, testing, 1e6 * testing / samples
 

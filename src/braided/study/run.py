@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias, final
@@ -33,11 +33,8 @@ class Window:
     tasks: tuple[str, ...]
     plan: Plan
     train: int  # steps
-
-    def __post_init__(self) -> None:
-        """Start with nothing prepared."""
-        self._parts: dict[Inputs, tuple[Samples, Samples]] = {}
-        self._graphs: dict[float | None, TaskGraph] = {}
+    _parts: dict[Inputs, tuple[Samples, Samples]] = field(default_factory=dict, init=False)
+    _graphs: dict[float | None, TaskGraph] = field(default_factory=dict, init=False)
 
     @cached_property
     def graph(self) -> TaskGraph:
@@ -47,9 +44,8 @@ class Window:
     def graph_with(self, ridge: float | None) -> TaskGraph:
         """Return the graph with a ridge of its own; without one, the graph without edges."""
         if ridge not in self._graphs:
-            same = self.graph.similarity
             alone = TaskGraph.independent(self.tasks)
-            self._graphs[ridge] = alone if ridge is None else TaskGraph(same, self.tasks, ridge=ridge)
+            self._graphs[ridge] = alone if ridge is None else TaskGraph(self.graph.similarity, self.tasks, ridge=ridge)
         return self._graphs[ridge]
 
     def every(self, method: Method) -> int:
@@ -66,8 +62,7 @@ class Window:
             if inputs.scaled:
                 known = samples.between(0, self.train)
                 samples = samples._replace(X=Scale.fit(known.X).transform(samples.X))
-            ends = (0, self.train, len(self.levels))
-            self._parts[inputs] = (samples.between(*ends[:2]), samples.between(*ends[1:]))
+            self._parts[inputs] = samples.between(0, self.train), samples.between(self.train, len(self.levels))
         return self._parts[inputs]
 
 
@@ -92,10 +87,12 @@ def build(method: Method, window: Window, n_features: int, parameters: Parameter
 
 def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
     """Choose parameters by progressive runs over the training part; what breaks down there is discarded."""
+    if method.make is None:
+        return Tuned({}, np.nan, 0, 0)
     known, _ = window.parts(method.inputs)
     best: Parameters = {}
     best_score, tried, discarded = np.inf, 0, 0
-    for stage in range(len(method.stages)):
+    for stage in method.stages:
         for candidate in method.candidates(stage, best, window.plan.forgetting):
             model = build(method, window, known.X.shape[1], candidate)
             run = evaluate(model, known, protocol, every=window.every(method))
@@ -121,25 +118,24 @@ def run_unit(plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> 
     """Run all methods on one window and split; return the blocks of each table of the store."""
     window = Window(levels, tasks, plan, plan.splits[unit.split])
     where = {"window": unit.window, "split": unit.split}
-    similarity = {"task": np.repeat(tasks, len(tasks)), "other": np.tile(tasks, len(tasks))}
-    graph = where | similarity | {"similarity": window.graph.similarity.ravel()}
-    steps = {"task": np.tile(tasks, len(levels)), "step": np.repeat(np.arange(len(levels)), len(tasks))}
-    series = where | steps | {"level": levels.ravel()}
-    tables: dict[str, list[Block]] = {name: [] for name in ("scores", "forecasts", "choices", "timings")}
-    tables |= {"graphs": [graph], "series": [series]}
+    T, step = len(tasks), np.arange(len(levels))
+    pairs = {"task": np.repeat(tasks, T), "other": np.tile(tasks, T), "similarity": window.graph.similarity.ravel()}
+    series = {"task": np.tile(tasks, len(step)), "step": np.repeat(step, T), "level": levels.ravel()}
+    tables = {"graphs": [where | pairs], "series": [where | series]}
     for method in (METHODS[name] for name in plan.methods):
-        # A method that shares nothing between tasks learns nothing from them within a round: one run is both.
-        runs = {protocol: _run(method, window, protocol) for protocol in method.protocols[: 2 if method.shares else 1]}
+        found: dict[str, Block] = {}
         for protocol in method.protocols:
-            key = where | {"protocol": protocol, "method": method.name}
-            for name, block in runs.get(protocol, runs["synchronous"]).items():
-                tables[name].append(key | block)
+            if method.shares or not found:  # without sharing, a round teaches nothing about itself: one run is both
+                found = _run(method, window, protocol)
+            for name, block in found.items():
+                tables.setdefault(name, []).append(where | {"protocol": protocol, "method": method.name} | block)
     return tables
 
 
 def _run(method: Method, window: Window, protocol: Protocol) -> dict[str, Block]:
+    window.parts(method.inputs)  # shared by many methods, so no one's time
     began = perf_counter()
-    tuned = tune(method, window, protocol) if method.make else Tuned({}, np.nan, 0, 0)
+    tuned = tune(method, window, protocol)
     then = perf_counter()
     runs = forecast(method, window, protocol, tuned.parameters)
     done = perf_counter()

@@ -27,14 +27,7 @@ from braided.study.plan import Unit
 from braided.study.run import Block
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
-TABLES = (
-    "series",
-    "graphs",
-    "forecasts",
-    "timings",
-    "scores",
-    "choices",
-)  # the last one is written last: where it is, all are
+TABLES = ("series", "graphs", "forecasts", "timings", "scores", "choices")  # as written: where the last is, all are
 
 
 @final
@@ -54,23 +47,16 @@ class Store:
 
     def open(self, about: dict[str, Any]) -> None:
         """Start the store, or continue one of the same plan; refuse one of another."""
-        try:
-            for table in TABLES:
-                (self.folder / table).mkdir(parents=True, exist_ok=True)
-            if not (self.folder / "plan.json").exists():
-                self._write("plan.json", json.dumps(about, indent=1).encode())
-            elif not os.access(self.folder, os.W_OK):
-                raise PermissionError(13, "Permission denied")
-        except OSError as error:
-            reason = error.strerror or error
-            raise FileError(f"can't write to {self.folder} ({reason}): choose another --out") from error
-        held, about = self.about, json.loads(json.dumps(about))  # both with lists for tuples
+        about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
+        held = self.about if (self.folder / "plan.json").exists() else about
         for name in sorted(about.keys() | held.keys()):
             if held.get(name) != about.get(name):
                 found, wanted = (_short(one.get(name)) for one in (held, about))
                 raise FileError(
-                    f"{self.folder} holds a study with {name} {found}, not {wanted}: choose another --out, or --fresh"
+                    f"{self.folder} holds a study with {name} {found}, not {wanted}: "
+                    "choose another folder (--out), or start again (--fresh)"
                 )
+        self._write("plan.json", json.dumps(about, indent=1).encode())  # anew, to see at once whether it can be
 
     def has(self, unit: Unit) -> bool:
         """Whether a unit is finished."""
@@ -102,8 +88,14 @@ class Store:
     def _write(self, name: str, content: bytes) -> None:
         path = self.folder / name
         draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_bytes(content)
-        draft.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(content)
+            draft.replace(path)
+        except OSError as error:
+            raise FileError(
+                f"can't write to {self.folder} ({error.strerror}): choose another folder (--out)"
+            ) from error
 
 
 def _columns(block: Block) -> Columns:
