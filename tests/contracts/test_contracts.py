@@ -38,7 +38,7 @@ MAKERS = {
     "ELM MADMM": lambda g, d: bd.ELM(hidden=4) | bd.MADMM(g, d),
     "ELM GraphRidge": lambda g, d: bd.ELM(hidden=4) | bd.GraphRidge(g, d),
     "ELM L21": lambda g, d: bd.ELM(hidden=4) | bd.L21(g, d, 0.1),
-    "ELM TraceNorm": lambda g, d: bd.ELM(hidden=4) | bd.TraceNorm(g, d, 0.1),
+    "ELM TraceNorm": lambda g, d: bd.ELM(hidden=4) | bd.TraceNorm(g, d, 3.0),
     "Scale ELM MTOSLSSVR": lambda g, d: (
         bd.Scale(np.zeros(d), np.full(d, 0.5)) | bd.ELM(hidden=4) | bd.MTOSLSSVR(g, d, "rbf", 0.1, 1e-2)
     ),

@@ -11,6 +11,7 @@ from braided._compiled.linear import dot
 from braided.types import Floats
 
 SWEEPS = 60  # many more than a Jacobi method takes
+ROUNDING = 1e-15  # of a gradient, relative to weights whose moments have no eigenvalue above 1
 PARALLEL = 1e-12  # cosine below which two rows count as orthogonal
 
 
@@ -114,11 +115,12 @@ def minimise_inplace(
     low_rank: bool,
     tolerance: float,
     steps: int,
-) -> float:
+) -> bool:
     """Minimise ½ Σ_t w_t'Φ_t w_t − ψ_t'w_t + penalty · norm, from W on; no eigenvalue of a Φ_t may be above 1.
 
     The norm is the sum of the singular values of W, or that of the lengths of its columns, each over its unit. Stops
-    where a subgradient, each column times its unit, is no longer than the tolerance; returns its length.
+    where a subgradient, each column times its unit, is no longer than the tolerance, or than W's rounding makes it (and
+    that is no more than a thousand times the tolerance); returns whether it did.
     """
     n_tasks, d = W.shape
     thresholds = penalty / units
@@ -126,7 +128,7 @@ def minimise_inplace(
     slope, new, new_slope = np.empty_like(W), np.empty_like(W), np.empty_like(W)
     gradient_inplace(slope, W, moments, targets)
     ahead, ahead_slope = W.copy(), slope.copy()
-    momentum, length = 1.0, np.inf
+    momentum = 1.0
     for _ in range(steps):
         for t in range(n_tasks):
             for k in range(d):
@@ -136,12 +138,13 @@ def minimise_inplace(
         else:
             shrink_columns_inplace(new, thresholds)
         gradient_inplace(new_slope, new, moments, targets)
-        squares, uphill = 0.0, 0.0
+        squares, size, uphill = 0.0, 0.0, 0.0
         for t in range(n_tasks):
             for k in range(d):
                 # The step solves 0 = ahead_slope + new − ahead + s, s a subgradient of the penalty at `new`.
                 step = ahead[t, k] - new[t, k]
                 squares += (units[k] * (new_slope[t, k] - ahead_slope[t, k] + step)) ** 2
+                size += (units[k] * new[t, k]) ** 2
                 uphill += step * (new[t, k] - W[t, k])
         if uphill > 0.0:
             momentum = 1.0
@@ -153,7 +156,6 @@ def minimise_inplace(
                 ahead[t, k] = new[t, k] + share * (new[t, k] - W[t, k])
                 ahead_slope[t, k] = new_slope[t, k] + share * (new_slope[t, k] - slope[t, k])
                 W[t, k], slope[t, k] = new[t, k], new_slope[t, k]
-        length = np.sqrt(squares)
-        if length <= tolerance:
-            break
-    return length
+        if np.sqrt(squares) <= max(tolerance, min(ROUNDING * np.sqrt(size), 1e3 * tolerance)):
+            return True
+    return False

@@ -34,7 +34,7 @@ class Learner(ABC):
 
     parameters: ClassVar[tuple[str, ...]] = ()  # arguments of __init__ beyond graph and n_features, and attributes
     has_std: bool = False  # whether forecasts come with a standard deviation
-    shares: bool = True  # whether tasks learn from each other
+    shares: bool = True  # whether the edges of the graph matter
 
     graph: TaskGraph
     n_features: int

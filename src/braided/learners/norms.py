@@ -10,10 +10,11 @@
 |        |           |           | TraceNorm: the sum of the singular values, so that they share a few combinations  |
 | G      |           | (T, d)    | Φ_t w_t − ψ_t in row t, the gradient of the data's term                           |
 
-Holds moments only, and solves from zero when a forecast is asked for after learning: by accelerated proximal gradient,
-until a subgradient is at most TOLERANCE of the gradient at zero. From that gradient's dual norm on (the longest column,
-or the largest singular value), a penalty makes all weights exactly zero. A solve takes longer the smaller the penalty
-and the more alike the features are. L21 takes features on any scale; for TraceNorm bring them to about 1.
+Holds moments only, and solves from zero when a forecast is asked for after learning: by accelerated proximal gradient
+and, where that is slow, reweighted ridge regressions in between. It stops where a subgradient is 1e-9 of the gradient
+at zero, or as short as rounding lets it be; `optimality` tells how short, from moments and weights alone. A penalty of
+the dual norm of that gradient (its longest column, its largest singular value) or more makes all weights exactly zero.
+L21 takes features on any scale; for TraceNorm, which mixes them, bring them to about 1.
 
 >>> import numpy as np, braided as bd
 >>> X = np.array([[1.0, 2.0, 0.1], [2.0, -1.0, 0.0], [1.0, 1.0, -0.1], [-1.0, 0.0, 0.2]])
@@ -28,8 +29,8 @@ and the more alike the features are. L21 takes features on any scale; for TraceN
 [[0.99 1.968 0.008]
  [1.981 3.936 0.016]] True
 
-References: Liu, Ji & Ye, Multi-task feature learning via efficient ℓ2,1-norm minimization, UAI 2009; Ji & Ye, An
-accelerated gradient method for trace norm minimization, ICML 2009; both are in MALSAR (Zhou, Chen & Ye, 2012).
+References: Liu, Ji & Ye, UAI 2009 (L21); Ji & Ye, ICML 2009 (TraceNorm); both as in MALSAR (Zhou, Chen & Ye, 2012).
+Reweighting: Argyriou, Evgeniou & Pontil, Machine Learning 73 (2008).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from braided.graph import TaskGraph, TaskKey
 from braided.learners.moments import MomentLearner
 from braided.types import Floats
 
-TOLERANCE = 1e-9  # of a subgradient, relative to the gradient at zero
-FIRST_LEG, LEGS = 1000, 7  # each leg has three times the steps of the one before: a million in all
-REWEIGHTINGS = 20  # between legs
+TOLERANCE = 1e-9  # for a subgradient, relative to the gradient at zero
+FIRST_LEG, LEGS = 1000, 7  # steps; each leg has three times as many as the one before, a million in all
+REWEIGHTINGS = 20  # after each leg
 TINY = float(np.finfo(np.float64).tiny)  # instead of 0, where it is divided by
 
 
@@ -79,7 +80,7 @@ class NormLearner(MomentLearner):
     @staticmethod
     @abstractmethod
     def _root(W: Floats, units: Floats, share: float) -> Floats:
-        """Return H (d, ·): the penalty ½ Σ_t ‖v_t‖², w_t = Hv_t, touches the norm at W; `share` smooths it."""
+        """Return H (d, d): the penalty ½ Σ_t ‖v_t‖², w_t = Hv_t, touches the norm at W; `share` smooths it."""
 
     @property
     def optimality(self) -> float:
@@ -103,33 +104,39 @@ class NormLearner(MomentLearner):
             return W
         largest = max(float(squares.max()), TINY)
         # One unit for all features where the norm mixes them; else their own, so that their scales are no trouble.
-        units = np.ones(self.n_features) if self._low_rank else np.sqrt(np.maximum(squares / largest, 1e-30))
+        units = np.ones(self.n_features) if self._low_rank else np.sqrt(np.maximum(squares / largest, 1e-280))
         moments = self.state.inputs / largest / units[:, None] / units
         curvature = max(float(np.linalg.eigvalsh(moments)[:, -1].max()), 1.0)
         targets = self.state.targets / scale / units
         problem = moments / curvature, targets, units, self.penalty / scale
         for leg in range(LEGS):
-            if minimise_inplace(W, *problem, self._low_rank, TOLERANCE, FIRST_LEG * 3**leg) <= TOLERANCE:
+            if minimise_inplace(W, *problem, self._low_rank, TOLERANCE, FIRST_LEG * 3**leg):
                 break
-            W = min(W, self._reweighted(W, *problem), key=lambda W: self._objective(W, *problem))
+            W = self._reweighted(W, *problem)
         else:
             raise NumericalError(
                 f"{type(self).__name__} did not converge: scale the features to about 1, leave out those that others "
                 "nearly add up to, or raise penalty"
             )
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # forecasts are checked
             return W * (scale / largest / curvature / units)
 
     def _reweighted(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> Floats:
-        """Return ridge solutions whose penalties touch the norm from above, each at the one before.
+        """Return a ridge solution whose penalty touches the norm from above at one like it, or W if that is better.
 
-        They take all directions of Φ_t at once, however unlike its eigenvalues, and so go on where steps are too short.
+        A ridge solution takes all directions of Φ_t at once, however unlike its eigenvalues: what steps do slowly.
         """
-        for k in range(REWEIGHTINGS):
-            root = self._root(W, units, 0.5 ** (k + 1))
-            system = root.T @ moments @ root + max(penalty, 0.1 * TOLERANCE) * np.eye(root.shape[1])
-            W = np.linalg.solve(system, (targets @ root)[..., None])[..., 0] @ root.T
-        return W
+        new, ridge = W, max(penalty, 0.1 * TOLERANCE) * np.eye(self.n_features)  # less would not be felt
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # then it is not better
+                for k in range(REWEIGHTINGS):
+                    root = self._root(new, units, 0.5 ** (k + 1))
+                    rhs = (targets @ root)[..., None]
+                    new = np.linalg.solve(root.T @ moments @ root + ridge, rhs)[..., 0] @ root.T
+                found, known = (self._objective(V, moments, targets, units, penalty) for V in (new, W))
+        except np.linalg.LinAlgError:  # features so alike, or so unlike in size, that nothing is left of the ridge
+            return W
+        return new if found < known else W
 
     def _objective(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> float:
         slope = np.einsum("tjk,tk->tj", moments, W) / 2.0 - targets
@@ -156,7 +163,7 @@ class L21(NormLearner):
     @staticmethod
     def _root(W: Floats, units: Floats, share: float) -> Floats:
         sizes = np.linalg.norm(W, axis=0)
-        return np.diag(np.sqrt(sizes * units))[:, sizes > 0]
+        return np.diag(np.sqrt(sizes * units))
 
     @staticmethod
     def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
@@ -187,9 +194,8 @@ class TraceNorm(NormLearner):
     @staticmethod
     def _root(W: Floats, units: Floats, share: float) -> Floats:
         """Without smoothing, combinations of features that are not in use yet could never be."""
-        _, sizes, V = np.linalg.svd(W)
-        sizes = np.append(sizes, np.zeros(len(V) - len(sizes)))
-        return V.T * np.sqrt(np.hypot(sizes, share * sizes[0]))
+        squares, V = np.linalg.eigh(W.T @ W)
+        return V * (squares.clip(0.0) + share**2 * squares[-1]) ** 0.25
 
     @staticmethod
     def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
