@@ -13,7 +13,7 @@ from braided.streams import embedded, read_table, wind_field
 from braided.study import METHODS, Results, Store, plan_for, run_study
 from braided.study.methods import Inputs
 from braided.study.plan import Unit
-from braided.study.run import METRICS, Window, build, forecast, run_unit, tune
+from braided.study.run import METRICS, Window, forecast, run_part, run_unit, tune
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 PANEL = wind_field(seed=1, steps=1300, sites=3)
@@ -73,10 +73,9 @@ def test_scaling_and_graph_know_the_training_part_alone():
 def test_the_best_candidate_is_chosen_and_those_that_break_down_are_discarded():
     method, own = METHODS["mt-wrls"], window()
     tuned = tune(method, own, "synchronous")
-    known, _ = own.parts(method.inputs)
     scores, broke = {}, 0
     for candidate in method.candidates(method.stages[0], {}, PLAN.forgetting):
-        run = evaluate(build(method, own, 10, candidate), known)
+        run = run_part(method.make, method, own, 0, "synchronous", candidate)
         broke += run.broke_at is not None
         if run.broke_at is None:
             scores[json.dumps(candidate)] = run.scores.mean("rmse_to_level")
@@ -114,6 +113,24 @@ def test_graph_ridge_is_mt_wrls_without_forgetting_and_nearly_the_linear_kernel_
     )
     np.testing.assert_allclose(exact, ridge, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(kernel, exact, rtol=1e-5, atol=1e-7)
+
+
+def test_graph_ridge_chooses_what_it_would_choose_by_its_own_runs():
+    method, own = METHODS["graph-ridge"], window(train=60)
+    assert (
+        tune(method, own, "synchronous").parameters
+        == tune(replace(method, tuned_by=None), own, "synchronous").parameters
+    )
+
+
+def test_a_hidden_layer_stands_in_front_of_the_learner():
+    parameters = {"hidden": 10.0, "forgetting": 1.0, "penalty": 1.0, "ridge": 0.1}
+    method, own = METHODS["mt-wrls-elm"], window()
+    samples = own.parts(method.inputs)[1]
+    for seed in (0, 1):
+        model = bd.ELM(10, seed) | bd.MTWRLS(own.graph_with(0.1), 9, penalty=1.0)
+        run = run_part(method.make, method, own, 1, "synchronous", parameters, seed)
+        np.testing.assert_array_equal(run.forecast, evaluate(model, samples).forecast)
 
 
 def test_naive_methods_are_what_they_say():

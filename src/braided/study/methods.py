@@ -35,6 +35,7 @@ from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, OSLSSVR, WRLS,
 from braided.types import Floats
 
 Parameters: TypeAlias = dict[str, float]
+Make: TypeAlias = Callable[..., Learner]  # (graph, n_features, **parameters)
 Grid: TypeAlias = Mapping[str, tuple[float, ...]]
 
 PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
@@ -63,13 +64,14 @@ class Method:
     name: str
     title: str
     about: str
-    make: Callable[..., Learner] | None = None  # (graph, n_features, **parameters)
+    make: Make | None = None
     naive: Callable[[Samples], Floats] | None = None
     stages: tuple[Grid, ...] = ({},)
     inputs: Inputs = Inputs()
     paper: bool = False  # among the nine methods of the paper's tables
     shares: bool = True  # whether tasks learn from each other
     every: int = 1  # rounds between refits of a batch method, in a window of the paper's length
+    tuned_by: Make | None = None  # what makes the same forecasts faster
     batch: bool = False  # refitted on all data, so that it has no interleaved form
 
     @property
@@ -217,6 +219,7 @@ def _methods() -> Iterator[Method]:
         "Graph ridge, batch",
         "the batch solution on the graph, refitted each round: MT-WRLS without forgetting",
         GraphRidge,
+        tuned_by=partial(MTWRLS, forgetting=1.0),
         stages=(penalty | graph,),
         batch=True,
     )

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from braided.features import ELM, Lags, Scale
 from braided.features.lags import Samples
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
-from braided.learners import MTWRLS, Learner
-from braided.study.methods import METHODS, Inputs, Method, Parameters
+from braided.learners import MTWRLS
+from braided.study.methods import METHODS, Inputs, Make, Method, Parameters
 from braided.study.plan import LENGTH, Plan, Unit
 from braided.types import Floats
 
@@ -33,7 +33,7 @@ class Window:
     tasks: tuple[str, ...]
     plan: Plan
     train: int  # steps
-    _parts: dict[Inputs, tuple[Samples, Samples]] = field(default_factory=dict, init=False)
+    _parts: dict[tuple[Inputs, int, int], tuple[Samples, Samples]] = field(default_factory=dict, init=False)
     _graphs: dict[float | None, TaskGraph] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -52,9 +52,17 @@ class Window:
         """Return the rounds between refits, in proportion to the window."""
         return max(round(method.every * len(self.levels) / LENGTH), 1)
 
-    def parts(self, inputs: Inputs) -> tuple[Samples, Samples]:
-        """Return the samples to tune on and those to test on; the first lags of these reach back into the former."""
-        if inputs not in self._parts:
+    def parts(self, inputs: Inputs, hidden: int = 0, seed: int = 0) -> tuple[Samples, Samples]:
+        """Return the samples to tune on and those to test on; the first lags of these reach back into the former.
+
+        With `hidden` nodes, behind the hidden layer that `seed` draws.
+        """
+        key = inputs, hidden, seed
+        if key not in self._parts and hidden:
+            layer = ELM(hidden, seed)
+            known, ahead = (part._replace(X=layer.transform(part.X)) for part in self.parts(inputs))
+            self._parts[key] = known, ahead
+        elif key not in self._parts:
             own = self.plan.lags
             neighbours = max(own // 3, 1) if inputs.neighbours else 0
             lags = Lags(own, neighbours=neighbours, gap=inputs.neighbours, bias=inputs.bias)
@@ -62,8 +70,8 @@ class Window:
             if inputs.scaled:
                 known = samples.between(0, self.train)
                 samples = samples._replace(X=Scale.fit(known.X).transform(samples.X))
-            self._parts[inputs] = samples.between(0, self.train), samples.between(self.train, len(self.levels))
-        return self._parts[inputs]
+            self._parts[key] = samples.between(0, self.train), samples.between(self.train, len(self.levels))
+        return self._parts[key]
 
 
 class Tuned(NamedTuple):
@@ -75,27 +83,34 @@ class Tuned(NamedTuple):
     discarded: int
 
 
-def build(method: Method, window: Window, n_features: int, parameters: Parameters, seed: int = 0) -> Learner:
-    """Return the learner of a method with these parameters; `seed` draws the hidden layer where there is one."""
-    assert method.make is not None
+def run_part(
+    make: Make,
+    method: Method,
+    window: Window,
+    part: Literal[0, 1],
+    protocol: Protocol,
+    parameters: Parameters,
+    seed: int = 0,
+) -> Evaluation:
+    """Forecast the training (0) or test part (1) of a window from scratch; `seed` draws a hidden layer."""
     rest = dict(parameters)
-    graph, hidden = window.graph_with(rest.pop("ridge", None)), rest.pop("hidden", None)
-    clock = {"forgetting": Exponential(rest.pop("forgetting"), window.plan.per)} if method.make is MTWRLS else {}
-    learner = method.make(graph, n_features, **rest, **clock)
-    return learner if hidden is None else ELM(int(hidden), seed) | learner
+    samples = window.parts(method.inputs, int(rest.pop("hidden", 0)), seed)[part]
+    graph = window.graph_with(rest.pop("ridge", None))
+    clock = {"forgetting": Exponential(rest.pop("forgetting"), window.plan.per)} if make is MTWRLS else {}
+    learner = make(graph, samples.X.shape[1], **rest, **clock)
+    return evaluate(learner, samples, protocol, every=window.every(method))
 
 
 def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
     """Choose parameters by progressive runs over the training part; what breaks down there is discarded."""
-    if method.make is None:
+    make = method.tuned_by or method.make
+    if make is None:
         return Tuned({}, np.nan, 0, 0)
-    known, _ = window.parts(method.inputs)
     best: Parameters = {}
     best_score, tried, discarded = np.inf, 0, 0
     for stage in method.stages:
         for candidate in method.candidates(stage, best, window.plan.forgetting):
-            model = build(method, window, known.X.shape[1], candidate)
-            run = evaluate(model, known, protocol, every=window.every(method))
+            run = run_part(make, method, window, 0, protocol, candidate)
             score = run.scores.mean("rmse_to_level") if run.broke_at is None else np.inf
             tried, discarded = tried + 1, discarded + (not np.isfinite(score))
             if score < best_score:
@@ -108,10 +123,10 @@ def forecast(method: Method, window: Window, protocol: Protocol, parameters: Par
     _, ahead = window.parts(method.inputs)
     if method.naive is not None:
         return [Evaluation(ahead, method.naive(ahead))]
-    if parameters is None:
+    if method.make is None or parameters is None:
         return [Evaluation(ahead, np.zeros(len(ahead.y)), broke_at=0)]
-    models = (build(method, window, ahead.X.shape[1], parameters, seed) for seed in range(method.hidden_seeds))
-    return [evaluate(model, ahead, protocol, every=window.every(method)) for model in models]
+    seeds = range(method.hidden_seeds)
+    return [run_part(method.make, method, window, 1, protocol, parameters, seed) for seed in seeds]
 
 
 def run_unit(plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> dict[str, list[Block]]:
