@@ -29,7 +29,7 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## speed beside plain NumPy, precision, the cost of the first use, and the README's picture
+bench: $(READY)  ## speed beside plain NumPy, precision, the cost of the first use, and the picture of the README
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/cold_start.py

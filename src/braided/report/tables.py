@@ -235,7 +235,10 @@ def _gain(results: Results, one: str, other: str, words: str) -> str:
             change = 100.0 * (float(np.median(a / b)) - 1.0)
             amount = "the same" if abs(change) < 0.05 else f"{abs(change):.1f} % {'less' if change < 0 else 'more'}"
             times = f" (less in {(a < b).sum()} of {results.windows} windows)" if results.windows > 1 else ""
-            parts.append(f"{amount}{times}")
+            in_mean = 100.0 * (float(a.mean() / b.mean()) - 1.0)
+            against = in_mean * change < 0.0 and abs(in_mean) >= 0.005
+            but = f", but {abs(in_mean):.2g} % {'less' if in_mean < 0 else 'more'} in the mean" if against else ""
+            parts.append(f"{amount}{times}{but}")
         said.append(f"{protocol} {' and '.join(parts)}")
     return f"{words}, error in {' and '.join(results.splits)}: {'; '.join(said)}."
 
