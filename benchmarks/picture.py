@@ -42,9 +42,8 @@ def main():
             label, colour, line = SHOWN[name]
             years, of = np.unique(run.samples.steps, return_inverse=True)
             squares = np.bincount(of, (run.samples.y - run.forecast) ** 2) / len(panel.tasks)
-            recent = [100 * np.sqrt(np.mean(squares[max(place - 4, 0) : place + 1])) for place in range(len(years))]
-            axes.plot(panel.times[years], recent, line, color=colour, linewidth=2, label=label)
-    axes.set(ylabel="error of the last 5 years, %", xlim=(panel.times[years[0]], panel.times[-1]), ylim=(0, None))
+            axes.plot(panel.times[years], 100 * np.sqrt(squares), line, color=colour, linewidth=2, label=label)
+    axes.set(ylabel="RMSE over the states, % points", xlim=(panel.times[years[0]], panel.times[-1]), ylim=(0, None))
     axes.set_title("Forecasting the growth of income per head in 48 US states, a year ahead", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e4e8eb", linewidth=0.8)

@@ -80,7 +80,9 @@ def study(
             help="Names, with commas between; by default all, with --quick nine. `braided methods` lists them."
         ),
     ] = "",
-    windows: Annotated[int | None, typer.Option(help="Windows to draw; by default 30, with --quick 4.", min=1)] = None,
+    windows: Annotated[
+        int | None, typer.Option(help="Windows to draw at most; by default 30, with --quick 4.", min=1)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Draws the windows, and the synthetic field.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A few windows and methods: a first look.")] = False,
@@ -129,7 +131,10 @@ def list_methods(debug: Debug = False) -> None:
 def main() -> None:
     """Run the command line; an error is one line on standard error."""
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        if code == Exit.INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code)
     except TyperException as error:
         _fail(f"{error.format_message()} (--help says more)", Exit.MISUSED)
     except BraidedError as error:
@@ -185,7 +190,8 @@ def _show(results: Results) -> None:
 
     console = _console()
     what = "synthetic data, " if results.about["synthetic"] else ""
-    console.print(f"\n[bold]{results.name}[/] ({what}{results.about['source']})")
+    size = f"{results.windows} window{'s' * (results.windows > 1)} of {results.about['length']} steps"
+    console.print(f"\n[bold]{results.name}[/], {len(results.tasks)} tasks, {size} ({what}{results.about['source']})")
     for table in tables(results):
         if table.group != "other":
             _print(table, console)

@@ -1,6 +1,7 @@
 """The command line as a user meets it: real processes, exit codes, one line on standard error, nothing half written."""
 
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ def braided(*arguments, cwd=None):
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
-def table(path, steps=500, sites=3, change=lambda rows: rows):
+def table(path, steps=900, sites=3, change=lambda rows: rows):
     panel = wind_field(seed=5, steps=steps, sites=sites)
     rows = [
         f"{moment},{site},{value:.4f}"
@@ -116,7 +117,7 @@ REFUSED = [
     ({"change": one_site}, "one task only"),
     ({"steps": 8}, "has 8 steps"),
     ({"change": constant}, "'site 2'"),
-    ({"change": doubled}, "lines 6 and 1502"),
+    ({"change": doubled}, "lines 6 and 2702"),
     ({"change": with_text}, "line 8"),
 ]
 
@@ -168,6 +169,28 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
     assert "choose another folder" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert (tmp_path / "out").read_text() == "a file"
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "braided",
+        "study",
+        "--data",
+        "la-haute-borne",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(tmp_path.glob("store/*/plan.json")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip() == "braided: stopped; the same command, without --fresh, goes on from here"
 
 
 def test_debug_shows_where(tmp_path):

@@ -23,11 +23,11 @@ def test_windows_are_complete_apart_and_drawn_by_the_seed(data):
     assert starts != plan_for(panel, seed=1).starts
 
 
-def test_windows_overlap_only_where_there_is_no_room():
+def test_windows_never_overlap_and_fewer_are_drawn_where_there_is_no_room():
     panel = wind_field(seed=0, steps=1700, sites=2)
     starts = plan_for(panel, windows=5).starts
-    assert len(set(starts)) == 5
-    assert abs(starts[0] - starts[1]) >= 400  # the last step is 1300 after the first: two always fit
+    assert 2 <= len(starts) <= 4
+    assert min(np.diff(np.sort(starts))) >= 400
 
 
 def test_a_window_in_which_a_task_stands_still_is_not_drawn():
@@ -87,9 +87,9 @@ def test_what_cannot_be_planned_is_told():
     gaps = Panel("gaps", ("a", "b"), np.arange(300), values, "made up")
     with pytest.raises(bd.InputError, match="gaps: the longest stretch in which no task lacks a value has 9 steps"):
         plan_for(gaps)
-    small = wind_field(seed=0, steps=100, sites=2)
-    with pytest.raises(bd.InputError, match="synthetic has room for 1 of 2 windows of 100 complete steps"):
-        plan_for(small, windows=2)
+    still = Panel("still", ("a", "b"), np.arange(100), np.r_[values[:40, [1, 1]], np.ones((60, 2))], "made up")
+    with pytest.raises(bd.InputError, match="still has no window of 100 complete steps"):
+        plan_for(still)
     for wrong, message in (
         ({"windows": 0}, "windows is 0"),
         ({"seed": -1}, "seed is -1"),

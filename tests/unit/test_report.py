@@ -1,6 +1,7 @@
 """The report: odd studies, harmless names, the same bytes every time, all or nothing."""
 
 import re
+from copy import copy
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ import pytest
 
 from braided.errors import FileError, InputError
 from braided.report import figures, page, pictures, style, write_report
+from braided.report.tables import tables
 from braided.streams import Panel, embedded, wind_field
 from braided.study import METHODS, Results, plan_for, run_study
 
@@ -79,14 +81,17 @@ def test_incomes_are_shown_by_year(tmp_path):
         assert tuple(axis.get_xlim()) == (first, 2009)
 
 
-def test_the_papers_error_is_marked_or_written_at_the_edge(small, monkeypatch):
-    for name, error in {"mt-wrls": 0.01, "wrls": 1.0, "mogd": 99.0}.items():
-        monkeypatch.setitem(figures.PAPER, name, {"I": (error, error, 1.0)})
-    axis = figures.errors(small, "I").axes[0]
-    texts = [text.get_text().strip() for text in axis.texts]
-    assert "◇0.01" in texts
-    assert any(text.startswith("◇99.00") for text in texts)
-    assert [line.get_xdata().tolist() for line in axis.lines if line.get_marker() == "d"] == [[1.0]]
+def test_what_lies_far_outside_is_written_at_the_edge(small):
+    wild = copy(small)
+    wild.scores = small.scores.copy()
+    wild.scores[0, 0, 0, 1] = 99.0
+    assert any("99" in text.get_text() and "▸" in text.get_text() for text in figures.errors(wild, "I").axes[0].texts)
+    assert not any("▸" in text.get_text() for text in figures.errors(small, "I").axes[0].texts)
+
+
+def test_the_papers_figures_stand_beside_data_of_the_project_only(small, odd):
+    assert any("paper" in title for table in tables(small) for title, _ in table.groups)
+    assert not any("paper" in title for table in tables(odd) for title, _ in table.groups)
 
 
 def test_methods_that_are_not_told_apart_are_joined():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from braided.report.style import (
     rows,
     styled,
 )
-from braided.report.tables import PAPER, SYMBOLS
+from braided.report.tables import SYMBOLS
 from braided.study import METHODS, Method, Results
 from braided.types import Floats, Ints
 
@@ -184,16 +184,9 @@ def errors(results: Results, split: str) -> Figure:
         if middle[i] <= right:
             axis.plot(middle[i], row, MARKS[method.family], color=colour, markersize=7, markeredgecolor="white")
         axis.text(1.02, row, brief(middle[i]), transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
-        paper = PAPER.get(method.name, {}).get(split) if results.windows > 1 else None
         beyond = f"{brief(here.max())} ▸" if here.max() > right else ""
-        if paper and left - pad <= paper[0] <= right + pad:
-            axis.plot(paper[0], row, "d", color="white", markeredgecolor=INK, markersize=6)
-        elif paper and paper[0] < left:
-            _at_edge(axis, row, f"◇{paper[0]:.2f}", "left")
-        elif paper:
-            beyond = f"◇{paper[0]:.2f} {beyond}"
         if beyond:
-            _at_edge(axis, row, beyond, "right")
+            _at_edge(axis, row, beyond)
     axis.set_xlim(left - pad, right + pad)
     axis.set_xlabel("RMSE over that of “no change”")
     axis.text(1.02, -0.95, "median", transform=axis.get_yaxis_transform(), va="center", fontsize=10, color=GREY)
@@ -201,11 +194,11 @@ def errors(results: Results, split: str) -> Figure:
     return figure
 
 
-def _at_edge(axis: Axes, row: int, text: str, side: Literal["left", "right"]) -> None:
-    """Write down what lies outside of the axis."""
-    x, place = float(side == "right"), axis.get_yaxis_transform()
+def _at_edge(axis: Axes, row: int, text: str) -> None:
+    """Write down what lies outside of the axis, on the right."""
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    axis.text(x, row, text, transform=place, ha=side, va="center", fontsize=9, color=GREY, bbox=white)
+    place = axis.get_yaxis_transform()
+    axis.text(1.0, row, text, transform=place, ha="right", va="center", fontsize=9, color=GREY, bbox=white)
 
 
 def spread_of_errors(results: Results, split: str) -> Floats:

@@ -104,7 +104,7 @@ def _facts(results: Results, windows: str) -> dict[str, str]:
     changes = "differences of logarithms, so growth rates" if about["logarithm"] else "differences from step to step"
     return {
         "Source and licence": about["source"],
-        "Kind of data": "synthetic, made by a program" if about["synthetic"] else "not synthetic",
+        "Kind of data": "synthetic, made by a program" if about["synthetic"] else "as given",
         "Tasks": ", ".join(results.tasks),
         "Forecast": f"{changes}, one step ahead, from the last {about['lags']}",
         "Windows": f"{windows}, drawn with seed {about['seed']}",

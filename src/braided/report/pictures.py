@@ -73,13 +73,12 @@ def pictures(results: Results) -> Iterator[Picture]:
     for split in results.splits:
         values = np.median(spread_of_errors(results, split), axis=0)
         listed = ", ".join(f"{results.methods[i].title} {brief(values[i])}" for i in np.argsort(values, kind="stable"))
-        hollow = "" if one else " Hollow: the paper's mean, of other data, interleaved and over the last change."
         drawn.append(
             (
                 f"errors-{split}",
                 f"Error of every method, {split}",
                 f"Below 1 is better than forecasting no change. Light dots: {over}; bar: the middle half; "
-                f"mark: the median. What lies outside is written at the edge.{hollow}",
+                f"mark: the median. What lies outside is written at the edge.",
                 f"Dot plot of the error relative to no change. Medians over {over}: {listed}.",
                 errors(results, split),
             )
@@ -92,7 +91,7 @@ def pictures(results: Results) -> Iterator[Picture]:
             mean = comparison.mean_ranks
             listed = ", ".join(f"{methods[i].title} {mean[i]:.2f}" for i in np.argsort(mean, kind="stable"))
             if comparison.p_value >= 0.05:
-                said = f" Here Friedman's test finds no difference at all (p = {comparison.p_value:.2f})."
+                said = f" Here Friedman's test shows no difference (p = {comparison.p_value:.2f})."
         drawn.append(
             (
                 f"ranks-{split}",

@@ -19,6 +19,7 @@ import numpy as np
 
 from braided.evaluation import PROTOCOLS, Protocol
 from braided.statistics import compare_ranks
+from braided.streams import EMBEDDED
 from braided.study import METHODS, Results
 from braided.study.methods import Method
 from braided.study.plan import SHARES, WINDOWS
@@ -88,16 +89,14 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
         [results.table(split, protocol, f"{error}_to_{base}") for error in ("rmse", "mae")]
         for base in ("level", "difference")
     )
+    beside = _is_own(results)
     rows = {}
     for place, method in _present(results, against_level[0]):
         levels = [float(f(table[:, place])) for table in against_level for f in (np.mean, np.median)]
         differences = [float(np.mean(table[:, place])) for table in against_difference]
-        paper = PAPER.get(method.name, {}).get(split)
+        printed = PAPER.get(method.name, {}).get(split, (np.nan, np.nan))[:2] if beside else ()
         broke = results.breakdowns(split, protocol, method.name)
-        rows[method] = (
-            levels[0],
-            (*(_number(x) for x in (*levels, *differences, *(paper[:2] if paper else (np.nan, np.nan)))), str(broke)),
-        )
+        rows[method] = (levels[0], (*map(_number, (*levels, *differences, *printed)), str(broke)))
     zero = results.methods.index(METHODS["no-change"]) if METHODS["no-change"] in results.methods else None
     line = f" (here {np.mean(against_difference[0][:, zero]):.3f})" if zero is not None else ""
     return _sorted(
@@ -105,13 +104,13 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
         group=protocol,
         name=f"errors-{split}-{protocol}",
         title=f"Errors, Experiment {split}, {protocol}",
-        columns=("Method", "RMSE", "median", "MAE", "median", "RMSE", "MAE", "RMSE", "MAE", "broke"),
-        groups=(("", 1), ("over no change", 4), ("over last change", 2), ("paper, Miami", 2), ("", 1)),
+        columns=("Method", "RMSE", "median", "MAE", "median", *(("RMSE", "MAE") * (1 + beside)), "broke"),
+        groups=(("", 1), ("over no change", 4), ("over last change", 2), *([("paper, Miami", 2)] * beside), ("", 1)),
         note=(
             f"Mean over {results.windows} windows of the mean over {len(results.tasks)} tasks; below 1 is better than "
             f"the naive forecast. Over the last change, only what lies below the forecast 'no change'{line} is skill. "
-            "The paper's figures are for other data, interleaved, over the last change. 'broke': windows in which the "
-            "method broke down; from there on it counts as 'no change'."
+            f"{'The figures of the paper are for other data, interleaved, over the last change. ' * beside}"
+            "'broke': windows in which the method broke down; from there on it counts as 'no change'."
         ),
     )
 
@@ -149,7 +148,8 @@ def _ranks(results: Results, split: str, protocol: Protocol) -> Table | None:
     }
     columns: tuple[str, ...] = ("rank", "victories", "defeats")
     groups = [("", 1), ("here", 3)]
-    if methods == PAPER_METHODS and split in SHARES:  # ranks among other methods are no ranks to compare with
+    # Ranks among other methods are no ranks to compare with.
+    if _is_own(results) and methods == PAPER_METHODS and split in SHARES:
         theirs = compare_ranks([PAPER[method.name][split][2] for method in methods], n_problems=WINDOWS)
         for place, method in enumerate(methods):
             printed = f"{theirs.mean_ranks[place]:.2f}", str(theirs.victories[place]), str(theirs.defeats[place])
@@ -228,19 +228,24 @@ def _best(results: Results) -> str:
 def _gain(results: Results, one: str, other: str, words: str) -> str:
     said = []
     for protocol in PROTOCOLS if METHODS[one].shares else PROTOCOLS[:1]:
-        parts = []
-        for split in results.splits:
-            table = results.table(split, protocol, "rmse_to_level")
-            a, b = (table[:, results.methods.index(METHODS[name])] for name in (one, other))
-            change = 100.0 * (float(np.median(a / b)) - 1.0)
-            amount = "the same" if abs(change) < 0.05 else f"{abs(change):.1f} % {'less' if change < 0 else 'more'}"
-            times = f" (less in {(a < b).sum()} of {results.windows} windows)" if results.windows > 1 else ""
-            in_mean = 100.0 * (float(a.mean() / b.mean()) - 1.0)
-            against = in_mean * change < 0.0 and abs(in_mean) >= 0.005
-            but = f", but {abs(in_mean):.2g} % {'less' if in_mean < 0 else 'more'} in the mean" if against else ""
-            parts.append(f"{amount}{times}{but}")
-        said.append(f"{protocol} {' and '.join(parts)}")
-    return f"{words}, error in {' and '.join(results.splits)}: {'; '.join(said)}."
+        parts = [_change(results, split, protocol, one, other) for split in results.splits]
+        said.append(f"{protocol}, {' and '.join(parts)}")
+    return f"{words}: {'; '.join(said)}."
+
+
+def _change(results: Results, split: str, protocol: Protocol, one: str, other: str) -> str:
+    table = results.table(split, protocol, "rmse_to_level")
+    a, b = (table[:, results.methods.index(METHODS[name])] for name in (one, other))
+    change, in_mean = (100.0 * (ratio - 1.0) for ratio in (float(np.median(a / b)), float(a.mean() / b.mean())))
+    if abs(change) < 0.05:
+        return f"the same error in {split}"
+    times = f" ({(a < b).sum()} of {results.windows} windows less)" if results.windows > 1 else ""
+    but = f", but {_percent(in_mean)} in the mean" if in_mean * change < 0.0 and abs(in_mean) >= 0.005 else ""
+    return f"{_percent(change)} error in {split}{times}{but}"
+
+
+def _percent(change: float) -> str:
+    return f"{abs(change):.{1 if abs(change) >= 0.05 else 2}f} % {'less' if change < 0 else 'more'}"
 
 
 def _time_bombs(results: Results) -> list[str]:
@@ -258,6 +263,11 @@ def _time_bombs(results: Results) -> list[str]:
     return said
 
 
+def _is_own(results: Results) -> bool:
+    """Whether the data come with the project: beside data of others, the paper's figures would only mislead."""
+    return results.name in (*EMBEDDED, "synthetic")
+
+
 def _present(results: Results, table: Floats) -> list[tuple[int, Method]]:
     return [(p, method) for p, method in enumerate(results.methods) if not np.isnan(table[:, p]).all()]
 
@@ -267,10 +277,10 @@ def _sorted(rows: Mapping[Method, tuple[float, tuple[str, ...]]], **parts: Any) 
     return Table(rows=tuple((method.title, *rows[method][1]) for method in order), best_first=True, **parts)
 
 
-def _number(value: float, digits: int = 4) -> str:
+def _number(value: float) -> str:
     if np.isnan(value):
         return "–"
-    return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.1e}"
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:.1e}"
 
 
 def _p_value(p: float) -> str:

@@ -70,7 +70,7 @@ def read_table(
     if len(tasks) == 1:
         raise InputError(
             f"one task only: column {task!r} of {file} says {tasks[0]!r:.80} in every row; sharing needs at least two; "
-            "add the rows of another, or name the column that tells the tasks apart with task="
+            "add the rows of another, or call the column that tells the tasks apart 'site'"
         )
     rank = {name: place for place, name in enumerate(tasks)}
     tasks_of_rows = np.array([rank[name] for name in found])[names.indices.to_numpy()]
@@ -82,7 +82,7 @@ def read_table(
     for row in np.flatnonzero(last[cells] != rows):
         raise InputError(
             f"{time} {stamps[row]} of {task} {tasks[tasks_of_rows[row]]!r:.80} stands twice, at "
-            f"{where(row, last[cells[row]])}: keep one, or name the column that tells the tasks apart with task="
+            f"{where(row, last[cells[row]])}: keep one, or call the column that tells the tasks apart 'site'"
         )
     values = np.full((len(times), len(tasks)), np.nan)
     values.flat[cells] = numbers
@@ -90,7 +90,7 @@ def read_table(
     for place in np.flatnonzero(~(low < high)):
         what = "has no value at all" if np.isnan(low[place]) else f"is constant, {low[place]}"
         raise InputError(f"{task} {tasks[place]!r:.80} of {file} {what}: there is nothing to learn; leave its rows out")
-    return Panel(file.name, tasks, times, values, f"file {file.name}")
+    return Panel(file.name, tasks, times, values, f"file {file.name}, {value!r} by {task!r} and {time!r}")
 
 
 def _read(file: Path) -> tuple[Any, Where]:
@@ -171,7 +171,10 @@ def _choose(table: Any, file: Path, given: dict[str, str | None]) -> list[str]:
         what, remedy = f"column {name!r}", f"give another name as {role}="
         fits = [own for own in names if own == name]
         if name is None:
-            what, remedy = f"{role} column", f"call it {' or '.join(GUESSES[role])}, or give its name as {role}="
+            what, remedy = (
+                f"{role} column",
+                f"call it {' or '.join(GUESSES[role])}, or in Python give its name as {role}=",
+            )
             matches = ([own for own in names if own.lower() == guess] for guess in GUESSES[role])
             fits = next(filter(None, matches), [])
             if role == "value" and not fits:

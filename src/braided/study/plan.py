@@ -81,7 +81,7 @@ def splits_of(length: int) -> dict[str, int]:
 
 
 def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
-    """Return the plan for a panel: the paper's, the one for yearly incomes, or the longest windows that fit."""
+    """Return the plan for a panel: the paper's, or the one for yearly incomes; with as many windows as fit, at most."""
     count(windows, "windows")
     plan = Plan(panel.name, starts=(), seed=seed, methods=methods)
     if panel.name == "us-incomes":
@@ -125,8 +125,8 @@ def levels_of(panel: Panel, plan: Plan) -> Floats:
     return np.log(panel.values) if plan.logarithm else panel.values
 
 
-def _draw(panel: Panel, plan: Plan, windows: int) -> tuple[int, ...]:
-    """Draw the first steps of the windows: complete, and apart from each other as long as there is room.
+def _draw(panel: Panel, plan: Plan, most: int) -> tuple[int, ...]:
+    """Draw the first steps of the windows: complete, none overlapping another, at most so many.
 
     In every part of a window every task must change, or its error has nothing to be compared with.
     """
@@ -134,18 +134,14 @@ def _draw(panel: Panel, plan: Plan, windows: int) -> tuple[int, ...]:
     starts = np.concatenate([np.arange(first, end - plan.length + 1) for first, end in runs])
     moves = np.vstack([np.zeros((1, len(panel.tasks)), bool), np.diff(panel.values, axis=0) != 0.0])
     drawn: list[int] = []
-    overlapping: list[int] = []
     for start in np.random.default_rng(plan.seed).permutation(starts).tolist():
-        if len(drawn) == windows:
-            break
-        if _varied(moves[start : start + plan.length], plan):
-            apart = all(abs(start - other) >= plan.length for other in drawn)
-            (drawn if apart else overlapping).append(start)
-    drawn += overlapping[: windows - len(drawn)]
-    if len(drawn) < windows:
+        apart = all(abs(start - other) >= plan.length for other in drawn)
+        if len(drawn) < most and apart and _varied(moves[start : start + plan.length], plan):
+            drawn.append(start)
+    if not drawn:
         raise InputError(
-            f"{panel.name} has room for {len(drawn)} of {windows} windows of {plan.length} complete steps in which "
-            "every task changes: ask for fewer, or leave out tasks that lack values or stand still"
+            f"{panel.name} has no window of {plan.length} complete steps in all parts of which every task changes: "
+            "leave out tasks that lack values or stand still"
         )
     return tuple(drawn)
 
