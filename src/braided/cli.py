@@ -215,6 +215,5 @@ def _print(table: Table, console: Console) -> None:
 
 
 def _console() -> Console:
-    """A console that keeps its lines whole where it is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=130)
+    """A console wide enough for the tables: a terminal that is not may break lines, but no number is cut."""
+    return Console(width=max(Console().width, 140))

@@ -209,7 +209,10 @@ def test_columns_can_be_named_and_others_are_left_alone(tmp_path):
     assert read_table(path, value="gust").values[2].tolist() == [64.0, 125.0]
     panel = read_table(path, time="lat", task="site", value="wind")
     assert panel.values.shape == (6, 2)
-    refused(path, "2 columns that may be the value column; its columns are 'lat', 'time', .*: call it value, or in Python give")
+    refused(
+        path,
+        "2 columns that may be the value column; its columns are 'lat', 'time', .*: call it value, or in Python give",
+    )
     refused(path, "no column 'power'; its columns are 'lat', .*: give another name as value=", value="power")
     only_gust = write(tmp_path, text.replace("wind", "altitude"))
     assert read_table(only_gust).values[2].tolist() == [64.0, 125.0]
