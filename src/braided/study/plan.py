@@ -138,6 +138,10 @@ def _draw(panel: Panel, plan: Plan, most: int) -> tuple[int, ...]:
         apart = all(abs(start - other) >= plan.length for other in drawn)
         if len(drawn) < most and apart and _varied(moves[start : start + plan.length], plan):
             drawn.append(start)
+    # Where there is little room, windows one after the other may be more than were drawn.
+    tiles = [start for first, end in runs for start in range(first, end - plan.length + 1, plan.length)]
+    whole = [start for start in tiles if _varied(moves[start : start + plan.length], plan)]
+    drawn = drawn if len(drawn) >= min(most, len(whole)) else whole[:most]
     if not drawn:
         raise InputError(
             f"{panel.name} has no window of {plan.length} complete steps in all parts of which every task changes: "
