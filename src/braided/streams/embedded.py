@@ -29,7 +29,8 @@ def embedded(name: str) -> Panel:
     import pyarrow.parquet as parquet  # slow to import, and only needed here
 
     with files("braided.streams").joinpath("data", f"{name}.parquet").open("rb") as file:
-        table = parquet.read_table(file)
+        # Without threads: those of pyarrow abort a process that ends soon after.
+        table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
     about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
     times, *columns = (column.to_numpy() for column in table.columns)
     values = np.stack(columns, axis=1).astype(np.float64) / float(about["per_unit"])

@@ -110,7 +110,11 @@ def _read(file: Path) -> tuple[Any, Where]:
         if not data or data.isspace():
             raise InputError(f"{file} is empty: give a header and one row per sample")
         is_csv = suffix.startswith(".csv")
-        table = _csv(file, data) if is_csv else parquet.ParquetFile(io.BytesIO(data)).read()
+        table = (
+            _csv(file, data)
+            if is_csv
+            else parquet.ParquetFile(io.BytesIO(data), pre_buffer=False).read(use_threads=False)
+        )
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise FileError(f"{file} can't be read ({error}): it may be cut short or damaged; copy it again") from error
 
@@ -136,6 +140,7 @@ def _csv(file: Path, data: bytes) -> Any:
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(data + b"\n"),  # pyarrow refuses a header without a line end
+            read_options=arrow_csv.ReadOptions(use_threads=False),  # threads abort a process that ends soon after
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
         )

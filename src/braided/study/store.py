@@ -82,7 +82,9 @@ class Store:
         if not files:
             raise FileError(f"{self.folder / name} holds no results: run the study first")
         rows = [(column, "=", value) for column, value in wanted.items()] or None
-        table = pa.concat_tables([parquet.read_table(file, filters=rows) for file in files])
+        table = pa.concat_tables(
+            [parquet.read_table(file, filters=rows, use_threads=False, pre_buffer=False) for file in files]
+        )
         return {column: table[column].to_numpy() for column in table.column_names}
 
     def _write(self, name: str, content: bytes) -> None:
