@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from braided import checks as checks
     from braided import features as features
+    from braided import forecasting as forecasting
     from braided import forgetting as forgetting
     from braided import kernels as kernels
     from braided import metrics as metrics
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from braided.features import ELM as ELM
     from braided.features import Lags as Lags
     from braided.features import Scale as Scale
+    from braided.forecasting import Forecaster as Forecaster
     from braided.forgetting import Exponential as Exponential
     from braided.graph import TaskGraph as TaskGraph
     from braided.learners import L21 as L21
@@ -46,12 +48,13 @@ _HOMES = {
     "evaluation": "Evaluation evaluate",
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
+    "forecasting": "Forecaster",
     "forgetting": "Exponential",
     "graph": "TaskGraph",
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",
 }
-_MODULES = ("checks", "features", "forgetting", "kernels", "metrics", "statistics", "streams", "study")
+_MODULES = ("checks", "features", "forecasting", "forgetting", "kernels", "metrics", "statistics", "streams", "study")
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [*_HOME, *_MODULES]

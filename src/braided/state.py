@@ -16,20 +16,22 @@ True
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sparse
 
 from braided import learners
 from braided.errors import FileError
-from braided.features import ELM, Chain, Scale
+from braided.features import ELM, Chain, Lags, Scale
+from braided.forecasting import Forecaster, Record, Units
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -38,13 +40,14 @@ from braided.learners import Learner
 MAGIC = b"braided model\n"
 VERSION = 1
 CHECKSUM_SIZE = hashlib.sha256().digest_size
-PARTS = {part.__name__: part for part in (ELM, Chain, Exponential, Kernel, Scale, TaskGraph)}
+Model: TypeAlias = Learner | Forecaster
+PARTS = {part.__name__: part for part in (ELM, Chain, Exponential, Kernel, Lags, Record, Scale, TaskGraph, Units)}
 
 
-def save(model: Learner, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file, whole or not at all."""
-    if not isinstance(model, Learner):
-        raise FileError(f"{type(model).__name__} is not a learner: only learners are saved")
+def save(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a learner or forecaster to a file, whole or not at all: a kill leaves the old file or the new one."""
+    if not isinstance(model, Learner | Forecaster):
+        raise FileError(f"{type(model).__name__} is no learner and no forecaster: only those are saved")
     data = dumps(model)
     target = Path(path)
     if not target.parent.is_dir():
@@ -56,17 +59,28 @@ def save(model: Learner, path: str | os.PathLike[str]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+        _settle(target.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def load(path: str | os.PathLike[str]) -> Learner:
-    """Read a model from a file; its forecasts are those of the model saved, to the bit."""
+def _settle(folder: Path) -> None:
+    """See to it that the folder's new entry outlives a loss of power, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a learner or forecaster from a file; its forecasts are those of the one saved, to the bit."""
     return loads(Path(path).read_bytes(), str(path))
 
 
-def dumps(model: Learner) -> bytes:
+def dumps(model: Model) -> bytes:
     """Return a model as bytes."""
     arrays: list[np.ndarray[Any, Any]] = []
     tree = _pack(model, arrays)
@@ -77,7 +91,7 @@ def dumps(model: Learner) -> bytes:
     return data + hashlib.sha256(data).digest()
 
 
-def loads(data: bytes, name: str = "data") -> Learner:
+def loads(data: bytes, name: str = "data") -> Any:
     """Return the model that `dumps` gave these bytes for; `name` is for error messages."""
     if not data.startswith(MAGIC):
         raise FileError(
@@ -94,7 +108,7 @@ def loads(data: bytes, name: str = "data") -> Learner:
         raise FileError(f"{name} is no complete model ({error!r}): restore it from a copy") from error
 
 
-def _read(data: bytes, name: str) -> Learner:
+def _read(data: bytes, name: str) -> Model:
     start = len(MAGIC) + 8
     stop = start + int.from_bytes(data[len(MAGIC) : start], "little")
     header = json.loads(data[start:stop])
@@ -107,7 +121,7 @@ def _read(data: bytes, name: str) -> Learner:
         array = np.frombuffer(data, dtype, size, stop).reshape(form["shape"])
         arrays.append(array.astype(dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
         stop += array.nbytes
-    model: Learner = _unpack(header["model"], arrays)
+    model: Model = _unpack(header["model"], arrays)
     return model
 
 
@@ -126,6 +140,8 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return {"csr": _pack([value.data, value.indices, value.indptr, value.shape], arrays)}
     if isinstance(value, Learner):
         return {"learner": type(value).__name__, "value": _pack(value.dump(), arrays)}
+    if isinstance(value, Forecaster):
+        return {"forecaster": _pack(value.dump(), arrays)}
     if type(value) in PARTS.values():
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"part": type(value).__name__, "value": _pack(fields, arrays)}
@@ -145,6 +161,8 @@ def _unpack(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if "csr" in tree:
         data, indices, indptr, shape = _unpack(tree["csr"], arrays)
         return sparse.csr_array((data, indices, indptr), shape=shape)
+    if "forecaster" in tree:
+        return Forecaster.restore(_unpack(tree["forecaster"], arrays))
     value = _unpack(tree["value"], arrays)
     if "part" in tree:
         return PARTS[tree["part"]](**value)

@@ -120,7 +120,7 @@ def test_a_failed_save_leaves_the_old_file(model, tmp_path, monkeypatch):
 
 
 def test_only_learners_are_saved_and_only_where_there_is_a_folder(model, tmp_path):
-    with pytest.raises(bd.FileError, match="TaskGraph is not a learner"):
+    with pytest.raises(bd.FileError, match="TaskGraph is no learner and no forecaster"):
         bd.save(model.graph, tmp_path / "graph")
     with pytest.raises(bd.FileError, match="nowhere' does not exist: make it first"):
         bd.save(model, tmp_path / "nowhere" / "model")

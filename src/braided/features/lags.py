@@ -27,11 +27,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+import scipy.sparse as sparse
 from numpy.typing import ArrayLike
 
+from braided._compiled.neighbours import mean_of_others
 from braided.errors import InputError
 from braided.graph import TaskGraph, TaskKey, task_keys
-from braided.matrices import Matrix
 from braided.types import Flags, Floats, Ints
 from braided.validate import count
 
@@ -50,6 +51,14 @@ class Samples(NamedTuple):
         """Return the samples of the steps from `first` on and before `end`."""
         own = slice(*np.searchsorted(self.steps, [first, end]).tolist())
         return Samples._make(column[own] for column in self)
+
+
+class Latest(NamedTuple):
+    """What a forecast of the step after the last needs, one row per task that has it."""
+
+    X: Floats  # (n, features)
+    tasks: list[TaskKey]  # (n,)
+    level: Floats  # (n,) what to add to a forecast to have the level
 
 
 @final
@@ -87,8 +96,71 @@ class Lags:
         """How many features a sample has."""
         return self.count + self.neighbours + bool(self.gap) + bool(self.bias)
 
+    @property
+    def reach(self) -> int:
+        """How many steps back a sample looks."""
+        return max(self.count, self.neighbours) + bool(self.difference)
+
     def samples(self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None) -> Samples:
         """Return the samples of a panel (steps, tasks), NaN where a value is missing."""
+        values, keys = self._checked(levels, tasks, graph)
+        first, n_steps = self.reach, len(values)  # the first step with all lags
+        if n_steps <= first:
+            raise InputError(f"levels has {n_steps} steps: {first + 1} are needed for the lags and one target")
+        series = self.series(values)
+        X, y = self.inputs(values, keys, graph)[first:-1], series[first:]
+        complete = ~(np.isnan(X).any(axis=2) | np.isnan(y))
+        steps, places = np.nonzero(complete)
+        level = values[first - 1 : n_steps - 1] if self.difference else np.zeros_like(y)
+        previous = series[first - 1 : n_steps - 1]
+        names = [keys[j] for j in places]
+        return Samples(X[complete], y[complete], names, steps + first, level[complete], previous[complete])
+
+    def latest(self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None) -> Latest:
+        """Return the inputs for a forecast of the step after the last; a task that lacks a value is left out.
+
+        >>> ahead = Lags(2).latest(np.array([[0.0], [1.0], [3.0]]), tasks=["a"])
+        >>> ahead.X, ahead.level
+        (array([[2., 1., 1.]]), array([3.]))
+        """
+        values, keys = self._checked(levels, tasks, graph)
+        if len(values) < self.reach:
+            raise InputError(f"levels has {len(values)} steps: {self.reach} are needed for the lags")
+        X = self.inputs(values[-self.reach :], keys, graph)[-1]
+        level = values[-1] if self.difference else np.zeros(len(keys))
+        complete = ~np.isnan(X).any(axis=1)
+        names = [key for key, whole in zip(keys, complete, strict=True) if whole]
+        return Latest(X[complete], names, level[complete])
+
+    def series(self, levels: Floats) -> Floats:
+        """Return what is forecast (steps, tasks): the differences, NaN for the first, or the levels."""
+        before = np.full((1, levels.shape[1]), np.nan)
+        return np.vstack([before, np.diff(levels, axis=0)]) if self.difference else levels
+
+    def inputs(self, levels: Floats, keys: tuple[TaskKey, ...], graph: TaskGraph | None) -> Floats:
+        """Return what is known before each step and before the one after the last, (steps + 1, tasks, features).
+
+        It is NaN where a value is missing, or lies before the first step.
+        """
+        n_steps, n_tasks = levels.shape
+        series = self.series(levels)
+        X = np.full((n_steps + 1, n_tasks, self.n_features), np.nan)
+        for k in range(1, self.count + 1):
+            X[k:, :, k - 1] = series[: n_steps + 1 - k]
+        if graph is not None and (self.neighbours or self.gap):
+            neighbours = _Neighbours.of(graph, keys)
+            around = neighbours.mean(series)
+            for k in range(1, self.neighbours + 1):
+                X[k:, :, self.count + k - 1] = around[: n_steps + 1 - k]
+            if self.gap:
+                gap = neighbours.mean(levels) - levels
+                gap[:, neighbours.alone] = 0.0
+                X[1:, :, self.count + self.neighbours] = gap
+        if self.bias:
+            X[:, :, -1] = 1.0
+        return X
+
+    def _checked(self, levels: Any, tasks: Any, graph: TaskGraph | None) -> tuple[Floats, tuple[TaskKey, ...]]:
         values = np.asarray(levels, dtype=np.float64)
         if values.ndim != 2:
             raise InputError(f"levels has shape {values.shape}: give (steps, tasks)")
@@ -101,51 +173,29 @@ class Lags:
         keys = task_keys(given)
         if len(keys) != values.shape[1]:
             raise InputError(f"{len(keys)} tasks for {values.shape[1]} columns of levels: give one key per column")
-        return self._samples(values, keys, graph)
-
-    def _samples(self, levels: Floats, keys: tuple[TaskKey, ...], graph: TaskGraph | None) -> Samples:
-        first = max(self.count, self.neighbours) + bool(self.difference)  # the first step with all lags
-        n_steps = len(levels)
-        if n_steps <= first:
-            raise InputError(f"levels has {n_steps} steps: {first + 1} are needed for the lags and one target")
-        before = np.full((1, levels.shape[1]), np.nan)
-        series = np.vstack([before, np.diff(levels, axis=0)]) if self.difference else levels
-        columns = [series[first - k : n_steps - k] for k in range(1, self.count + 1)]
-        if graph is not None and (self.neighbours or self.gap):
-            shares = _shares(graph.indices(keys), graph)
-            around = _mean_of_others(series, shares)
-            columns += [around[first - k : n_steps - k] for k in range(1, self.neighbours + 1)]
-            if self.gap:
-                gap = _mean_of_others(levels, shares) - levels
-                gap[:, _alone(shares)] = 0.0
-                columns.append(gap[first - 1 : n_steps - 1])
-        if self.bias:
-            columns.append(np.ones_like(columns[0]))
-        X, y = np.stack(columns, axis=2), series[first:]
-        complete = ~(np.isnan(X).any(axis=2) | np.isnan(y))
-        steps, places = np.nonzero(complete)
-        level = levels[first - 1 : n_steps - 1] if self.difference else np.zeros_like(y)
-        previous = series[first - 1 : n_steps - 1]
-        names = [keys[j] for j in places]
-        return Samples(X[complete], y[complete], names, steps + first, level[complete], previous[complete])
+        return values, keys
 
 
-def _shares(order: Ints, graph: TaskGraph) -> Matrix:
-    """Similarities (T, T) in the order of the series; negative ones are no neighbours."""
-    S = graph.similarity[order][:, order]
-    return S.maximum(0.0) if graph.is_sparse else np.clip(S, 0.0, None)
+class _Neighbours(NamedTuple):
+    """The neighbours of all tasks, one task after the other, in the order of the series."""
 
+    ends: Ints  # (T,) where the neighbours of each task end
+    others: Ints  # their places
+    shares: Floats  # their similarities
 
-def _alone(shares: Matrix) -> Flags:
-    alone: Flags = np.asarray(shares.sum(axis=1)) == 0.0
-    return alone
+    @classmethod
+    def of(cls, graph: TaskGraph, keys: tuple[TaskKey, ...]) -> _Neighbours:
+        """Take them from a graph; negative similarities are no neighbours."""
+        order = graph.indices(keys)
+        S = sparse.csr_array(graph.similarity)[order][:, order].maximum(0.0)
+        S.eliminate_zeros()
+        return cls(S.indptr[1:].astype(np.int64), S.indices.astype(np.int64), S.data)
 
+    def mean(self, values: Floats) -> Floats:
+        """Return their mean (steps, T); 0 for a task without neighbours, NaN where all of them are missing."""
+        return mean_of_others(np.ascontiguousarray(values), *self)
 
-def _mean_of_others(values: Floats, shares: Matrix) -> Floats:
-    """Weighted mean over the neighbours that have a value; 0 for a task without neighbours, NaN if all are missing."""
-    there = ~np.isnan(values)
-    weight = (shares @ there.T.astype(np.float64)).T
-    total = (shares @ np.where(there, values, 0.0).T).T
-    mean = np.divide(total, weight, out=np.full_like(values, np.nan), where=weight > 0.0)
-    mean[:, _alone(shares)] = 0.0
-    return mean
+    @property
+    def alone(self) -> Flags:
+        """Which tasks have none."""
+        return np.diff(self.ends, prepend=0) == 0

@@ -1,0 +1,412 @@
+"""Forecaster: values of many streams in, forecasts of the next ones out, learning as it goes.
+
+It holds all that a forecast needs: the learner, the last values of every stream, their units, the usual step of the
+clock, and a record of how good it has been beside one filter per stream and the two naive forecasts. What it forecasts
+for a moment does not depend on how the values before arrived: all at once, in pieces, or round by round.
+
+| what happens              | what it does                                                                      |
+|---------------------------|-----------------------------------------------------------------------------------|
+| a value is missing        | that task is absent; it is forecast again once its lags are complete              |
+| a step is far too long    | lags do not reach across the gap                                                  |
+| a new task                | joins after 20 values, as alike to all others as those are on average             |
+| a task ends               | stays, and is no longer forecast                                                  |
+| the learner breaks down   | "no change" is forecast for that round, and the learner starts afresh; counted    |
+
+>>> import braided as bd
+>>> panel = bd.streams.wind_field(seed=0, steps=300, sites=3)     # synthetic
+>>> past, lags = panel.values[:100], bd.Lags(3)
+>>> graph = bd.TaskGraph.from_history(past, panel.tasks)
+>>> model = bd.MTWRLS(graph, lags.n_features, penalty=10.0)
+>>> forecaster = bd.Forecaster(model, lags, graph, Units.measure(past), step=usual_step(panel.times))
+>>> made = forecaster.advance(panel.times, panel.values, panel.tasks)
+>>> made.tasks[0], len(made.forecast)
+('site 1', 888)
+>>> ahead = forecaster.ahead()
+>>> ahead.times[0], ahead.tasks, (ahead.low < ahead.forecast).all()
+(np.datetime64('2012-01-02T01:00:00.000000'), ['site 1', 'site 2', 'site 3'], np.True_)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
+from braided.errors import InputError, NumericalError
+from braided.features import Lags, Scale
+from braided.forecasting.record import Record
+from braided.forecasting.units import Units
+from braided.graph import TaskGraph, TaskKey, task_keys
+from braided.learners import Learner
+from braided.types import Flags, Floats, Ints
+from braided.validate import fraction
+
+JOIN_AFTER = 20  # values, from which a new task's units are measured
+GAP = 1.5  # a step this many times the usual one is a gap
+LARGEST = 1e100  # in units; a value beyond counts as missing
+NEVER = -(2**63)  # the last time, before the first round
+
+Times = NDArray[Any]  # datetime64, or integers such as years
+
+
+class Forecasts(NamedTuple):
+    """Forecasts, sorted by time and then in the order of the tasks."""
+
+    times: Times  # (n,)
+    places: Ints  # (n,) of the tasks, in `names`
+    names: tuple[TaskKey, ...]
+    actual: Floats  # (n,) what came; NaN where it is not known yet
+    forecast: Floats  # (n,)
+    low: Floats  # (n,) of the interval; NaN where there is none yet
+    high: Floats
+
+    @property
+    def tasks(self) -> list[TaskKey]:
+        """The task of each forecast."""
+        return [self.names[place] for place in self.places]
+
+
+@final
+class Forecaster:
+    """A learner with all that turns streams of values into forecasts.
+
+    Parameters
+    ----------
+    learner
+        Learns the changes that `lags` makes of the values, in `units`; tasks are its own.
+    lags
+        What of the past is a feature.
+    graph
+        The neighbours, for features of theirs and for tasks that join; with the learner's tasks.
+    units
+        Of each task's values.
+    single
+        One filter per stream on own lags and a bias, to compare with; without it, `learner` is such a one.
+    extras
+        How further features are standardised; their last values are features, none without it.
+    step
+        The usual step of the clock, in microseconds or whole numbers.
+    coverage
+        The share of values that intervals are to hold.
+    about
+        What to remember of where it comes from: names and numbers.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        lags: Lags,
+        graph: TaskGraph,
+        units: Units,
+        single: Learner | None = None,
+        extras: Scale | None = None,
+        step: int = 1,
+        coverage: float = 0.9,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        from scipy.special import ndtri
+
+        for name, one in {"graph": graph, "single": single}.items():
+            if one is not None and one.tasks != learner.tasks:
+                raise InputError(f"{name} has other tasks than the learner: give all the same")
+        if not lags.difference:
+            raise InputError("lags has difference=False: a forecaster forecasts changes")
+        n_extras = 0 if extras is None else extras.mean.size
+        for one, expected in ((learner, lags.n_features + n_extras), (single, lags.count + 1 + n_extras)):
+            if one is not None and one.n_features != expected:
+                raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
+        self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
+        self.extras, self.step, self.about = extras, int(step), dict(about or {})
+        self.coverage = fraction(coverage, "coverage")
+        self.record = Record.blank(graph.n_tasks)
+        start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
+        self._calibration: Floats = np.tile(start, (graph.n_tasks, 1))
+        self.columns: list[TaskKey] = list(graph.tasks)  # all tasks seen, those that have not joined yet at the end
+        self._recent: Floats = np.empty((0, graph.n_tasks))  # their last values
+        self._recent_extras: Floats = np.empty((0, graph.n_tasks, n_extras))
+        self._waiting: dict[TaskKey, Floats] = {}  # the first values of tasks that have not joined yet
+        self._last, self.is_dated = NEVER, False  # the last time; whether times are dates
+        self.rounds, self.gaps, self.breakdowns = 0, 0, 0
+        self.unforecast = 0  # values that came without a forecast: a lag was missing
+
+    @property
+    def tasks(self) -> tuple[TaskKey, ...]:
+        """The tasks that are forecast."""
+        return self.learner.tasks
+
+    @property
+    def last_time(self) -> Any:
+        """The time of the last round; None before the first."""
+        return None if self._last == NEVER else self._time(self._last)
+
+    def _time(self, stamp: int) -> Any:
+        return np.datetime64(stamp, "us") if self.is_dated else stamp
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def advance(
+        self,
+        times: Any,
+        values: Any,
+        tasks: Sequence[TaskKey] | None = None,
+        extras: Any = None,
+        record: bool = True,
+    ) -> Forecasts:
+        """Forecast each value before it is learned, round by round; return the forecasts.
+
+        `values` is (rounds, tasks), NaN where a task is absent; `extras` (rounds, tasks, features). With
+        `record=False` the forecasts are not scored. What is refused changes nothing.
+        """
+        stamps, dated = self._stamps(times)
+        keys = self.tasks if tasks is None else task_keys(tasks)
+        table, more = self._tables(values, extras, (len(stamps), len(keys)))
+        if not len(stamps):
+            return self._forecasts(stamps, np.empty(0, np.int64), *(np.empty(0) for _ in range(4)))
+        self.is_dated = dated
+        self._meet(keys)
+        made: list[Forecasts] = []
+        first = 0
+        for end, joining in self._joins(table, keys):
+            if end > first:
+                made.append(
+                    self._learn(stamps[first:end], *self._arranged(keys, table[first:end], more[first:end]), record)
+                )
+            for task in joining:
+                self._join(task)
+            first = end
+        columns = zip(*((*one[:2], *one[3:]) for one in made), strict=True)
+        times, places, *rest = (np.concatenate(column) for column in columns)
+        return Forecasts(times, places, made[-1].names, *rest)
+
+    def _stamps(self, times: Any) -> tuple[Ints, bool]:
+        """Times as integers, in order and after all that was learned."""
+        given = np.asarray(times)
+        dated = given.dtype.kind == "M"
+        if given.dtype.kind not in "iuM" or given.ndim != 1:
+            raise InputError(f"times has dtype {given.dtype} and shape {given.shape}: give datetime64 or integers")
+        if self._last != NEVER and len(given) and dated != self.is_dated:
+            before = "dates" if self.is_dated else "integers"
+            raise InputError(f"times has dtype {given.dtype}: those of the rounds before were {before}")
+        stamps = (given.astype("datetime64[us]") if dated else given).astype(np.int64)
+        earlier = np.append(self._last, stamps[:-1])[: len(stamps)]
+        for place in np.flatnonzero(stamps <= earlier)[:1]:
+            before = self._time(int(earlier[place]))
+            raise InputError(f"times[{place}] is {given[place]}, not after {before}: give each round once, in order")
+        return stamps, dated
+
+    def _tables(self, values: Any, extras: Any, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+        table = np.asarray(values, dtype=np.float64)
+        n_extras = self._recent_extras.shape[2]
+        more = np.empty((*shape, 0)) if extras is None else np.asarray(extras, dtype=np.float64)
+        for name, array, expected in (("values", table, shape), ("extras", more, (*shape, n_extras))):
+            if array.shape != expected:
+                raise InputError(f"{name} has shape {array.shape}: times, tasks and features say {expected}")
+            bad = np.isinf(array) | ((array <= 0.0) & (self.units.logarithm and name == "values"))
+            if bad.any():
+                place = tuple(map(int, np.argwhere(bad)[0]))
+                what = "use NaN for a missing value" if np.isinf(array[place]) else "it has no logarithm; use NaN"
+                raise InputError(f"{name}{list(place)} is {array[place]:g}: {what}")
+        return table, more
+
+    def _meet(self, keys: tuple[TaskKey, ...]) -> None:
+        """Make room for tasks that were never seen; they wait to join."""
+        new = [key for key in keys if key not in self.columns] if keys != tuple(self.columns) else []
+        self._waiting |= {key: np.empty(0) for key in new}
+        self.columns += new
+        self._recent, self._recent_extras = (_widened(a, len(new)) for a in (self._recent, self._recent_extras))
+
+    def _arranged(self, keys: tuple[TaskKey, ...], table: Floats, more: Floats) -> tuple[Floats, Floats]:
+        """Put the columns into the order of `columns`; a task that is not among them is absent."""
+        if keys == tuple(self.columns):
+            return table, more
+        place = {key: position for position, key in enumerate(keys)}
+        order = [place.get(key, len(keys)) for key in self.columns]
+        return _widened(table, 1)[:, order], _widened(more, 1)[:, order]
+
+    def _joins(self, table: Floats, keys: tuple[TaskKey, ...]) -> list[tuple[int, list[TaskKey]]]:
+        """Cut the rounds where tasks have enough values to join: after the round that brings the last of them."""
+        ready: dict[int, list[TaskKey]] = {len(table): []}
+        for key in self._waiting.keys() & set(keys):
+            column = table[:, keys.index(key)]
+            rows, known = np.flatnonzero(~np.isnan(column)), self._waiting[key]
+            needed = JOIN_AFTER - len(known)
+            self._waiting[key] = np.append(known, column[rows[:needed]])
+            if len(rows) >= needed:
+                ready.setdefault(int(rows[needed - 1]) + 1, []).append(key)
+        return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
+
+    def _join(self, task: TaskKey) -> None:
+        n_tasks = self.graph.n_tasks
+        self.units = self.units.joined(self._waiting.pop(task))
+        alike = float(self.graph.similarity.sum()) / max(n_tasks * (n_tasks - 1), 1)
+        similar = dict.fromkeys(self.tasks, alike)
+        self.graph = self.graph.join(task, similar)
+        for learner in (self.learner, self.single):
+            if learner is not None:
+                learner.add_task(task, similar if learner.shares else None)
+        self.record.join()
+        fresh = [[self._calibration[:, LOG_FACTOR].mean(), 0.0, 0.0]]
+        self._calibration = np.concatenate([self._calibration, fresh])
+        order = list(range(len(self.columns)))
+        order.insert(n_tasks, order.pop(self.columns.index(task)))
+        self.columns = [self.columns[place] for place in order]
+        self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
+
+    def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
+        """Forecast and learn rounds in which no task joins."""
+        before = stamps[0] if self._last == NEVER else self._last
+        gaps = np.flatnonzero(np.diff(stamps, prepend=before) > GAP * self.step)
+        row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
+        known, n_tasks = len(self._recent), len(self.tasks)
+        values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
+        further = np.concatenate([self._recent_extras, np.insert(more, gaps, np.nan, axis=0)])
+        levels = self._levels(values)
+        X, complete = (a[known:-1] for a in self._inputs(levels, further))
+        changes = np.vstack([np.full((1, n_tasks), np.nan), self.lags.series(levels)])
+        y = changes[known + 1 :]
+        complete &= ~np.isnan(y)
+        step, places = np.nonzero(complete)
+        X, y, previous = X[complete], y[complete], changes[known:-1][complete]
+        rounds = self.rounds + row[step]
+        names = np.array(self.tasks, object)[places].tolist()
+        mean, deviations = self._progress(self.learner, X, y, names, rounds)
+        alone = mean if self.single is None else self._progress(self.single, self._own(X), y, names, rounds)[0]
+        ends = np.append(np.flatnonzero(np.diff(rounds)) + 1, len(y))
+        widths = self._widths(self._calibration, y - mean, deviations, places, ends)
+        if record:
+            errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
+            self.record.add(errors, widths, places, row[step], len(stamps))
+        self.rounds, self.gaps, self._last = self.rounds + len(stamps), self.gaps + len(gaps), int(stamps[-1])
+        self.unforecast += int((~np.isnan(table[:, :n_tasks])).sum()) - len(y)
+        self._recent, self._recent_extras = values[-self.lags.reach :].copy(), further[-self.lags.reach :].copy()
+        level = np.vstack([np.full((1, n_tasks), np.nan), levels])[known:-1][complete]
+        return self._forecasts(stamps[row[step]], places, values[known:, :n_tasks][complete], level, mean, widths)
+
+    def _levels(self, values: Floats) -> Floats:
+        levels = self.units.inward(values[:, : len(self.tasks)])
+        levels[np.abs(levels) > LARGEST] = np.nan
+        return levels
+
+    def _inputs(self, levels: Floats, further: Floats) -> tuple[Floats, Flags]:
+        """Features of every row and of the one after the last, and where they are complete."""
+        X = self.lags.inputs(levels, self.tasks, self.graph)
+        if self.extras is not None:
+            last = self.extras.transform(further[:, : len(self.tasks)])
+            X = np.concatenate([X, np.concatenate([np.full_like(last[:1], np.nan), last])], axis=2)
+        complete: Flags = np.asarray(~np.isnan(X).any(axis=2))
+        return X, complete
+
+    def _own(self, X: Floats) -> Floats:
+        """The features of one filter per stream: own lags, a bias and the extras."""
+        own = np.s_[:, : self.lags.count]
+        return np.column_stack([X[own], np.ones(len(X)), X[:, self.lags.n_features :]])
+
+    def _widths(self, calibration: Floats, errors: Floats, deviations: Floats, places: Ints, ends: Ints) -> Floats:
+        """Half-widths of the intervals; the calibration learns from the errors."""
+        widths = np.empty(len(places))
+        half_widths_inplace(calibration, widths, errors, deviations, places, ends, 1.0 - self.coverage)
+        return widths
+
+    def _progress(self, learner: Learner, X: Floats, y: Floats, names: Any, rounds: Ints) -> tuple[Floats, Floats]:
+        """Forecasts, and deviations if the learner has them; where it breaks down, it starts afresh after the round."""
+        mean, deviations = np.zeros(len(y)), np.full(len(y) if learner.has_std else 0, np.nan)
+        first = 0
+        while first < len(y):
+            rest = np.s_[first:]
+            try:
+                made = learner.progressive(X[rest], y[rest], names[rest], rounds=rounds[rest], with_std=learner.has_std)
+            except NumericalError as error:
+                made_until = first + len(error.forecasts)
+                mean[first:made_until] = error.forecasts
+                first = int(np.searchsorted(rounds, rounds[made_until], side="right"))
+                learner.reset()
+                self.breakdowns += 1
+            else:
+                mean[rest], *rest_of = made if isinstance(made, tuple) else (made,)
+                if rest_of:
+                    deviations[rest] = rest_of[0]
+                break
+        return mean, deviations
+
+    # Forecasting ---------------------------------------------------------------------------------------------------
+
+    def ahead(self) -> Forecasts:
+        """Forecast the round after the last, of every task whose lags are complete."""
+        if self._last == NEVER:
+            raise InputError("nothing is known yet: give values to `advance` first")
+        levels = self._levels(self._recent)
+        X, complete = (a[-1] for a in self._inputs(levels, self._recent_extras))
+        places = np.flatnonzero(complete)
+        names = [self.tasks[place] for place in places]
+        mean, deviations = np.zeros(len(places)), np.full(len(places), np.nan)
+        try:
+            made = self.learner.predict_many(X[places], names, with_std=self.learner.has_std)
+            mean, deviations = made if isinstance(made, tuple) else (made, np.empty(0))
+        except NumericalError:
+            pass  # "no change", without an interval
+        widths = self._widths(self._calibration.copy(), mean, deviations, places, np.array([len(places)]))
+        stamps = np.full(len(places), self._last + self.step)
+        return self._forecasts(stamps, places, np.full(len(places), np.nan), levels[-1][places], mean, widths)
+
+    def _forecasts(
+        self, stamps: Ints, places: Ints, actual: Floats, level: Floats, change: Floats, widths: Floats
+    ) -> Forecasts:
+        times = stamps.view("datetime64[us]") if self.is_dated else stamps
+        ends = (change, change - widths, change + widths)
+        return Forecasts(times, places, self.tasks, actual, *(self.units.outward(level + end, places) for end in ends))
+
+    # Saving --------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that makes this forecaster, for `braided.save`."""
+        parts = {name: getattr(self, name) for name in PARTS}
+        state = {name: getattr(self, name) for name in STATE}
+        waiting = [list(self._waiting), list(self._waiting.values())]
+        return {"parts": parts, "state": state, "waiting": waiting}
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Forecaster:
+        """Return the forecaster that `dump` came from."""
+        forecaster = cls(**dumped["parts"])
+        for name, value in dumped["state"].items():
+            setattr(forecaster, name, value)
+        forecaster.columns = list(forecaster.columns)
+        forecaster._waiting = dict(zip(*dumped["waiting"], strict=True))
+        return forecaster
+
+    def __repr__(self) -> str:
+        """Say what this is, and what it has seen."""
+        seen = f"{self.rounds} rounds" + (f" up to {self.last_time}" if self.rounds else "")
+        return f"Forecaster({self.learner!r}, {self.lags!r}) after {seen}"
+
+
+PARTS = ("learner", "lags", "graph", "units", "single", "extras", "step", "coverage", "about")
+STATE = (
+    "record",
+    "columns",
+    "rounds",
+    "gaps",
+    "breakdowns",
+    "unforecast",
+    "is_dated",
+    "_last",
+    "_recent",
+    "_recent_extras",
+    "_calibration",
+)
+
+
+def usual_step(times: Times) -> int:
+    """Return the step that nine of ten do not exceed, in microseconds or whole numbers; gaps are much longer."""
+    stamps = (times.astype("datetime64[us]") if times.dtype.kind == "M" else times).astype(np.int64)
+    if len(stamps) < 2:
+        raise InputError(f"{len(stamps)} rounds tell no step: give two at least")
+    return int(np.quantile(np.diff(stamps), 0.9, method="lower"))
+
+
+def _widened(array: Floats, more: int) -> Floats:
+    """Append columns without values."""
+    return np.concatenate([array, np.full((len(array), more, *array.shape[2:]), np.nan)], axis=1) if more else array

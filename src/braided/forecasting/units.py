@@ -1,0 +1,68 @@
+"""Units: every task's values about 0, and its changes about 1, so that tasks of any size can share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.types import Floats, Ints
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Units:
+    """(value − centre) / scale per task; with `logarithm`, of the values' logarithms.
+
+    >>> units = Units.measure(np.array([[0.0, 10.0], [1.0, 30.0], [0.0, 50.0]]))
+    >>> units.centre.round(3), units.scale
+    (array([ 0.333, 30.   ]), array([ 1., 20.]))
+    >>> units.inward(np.array([[1.0, 50.0]])).round(3)
+    array([[0.667, 1.   ]])
+    """
+
+    centre: Floats  # (T,) mean level
+    scale: Floats  # (T,) root mean square of the changes
+    logarithm: bool = False
+
+    @classmethod
+    def measure(cls, values: Floats, logarithm: bool = False) -> Units:
+        """Measure values (steps, tasks), NaN where one is missing; a task that never changes gets the others' scale."""
+        levels = logarithms(values) if logarithm else values
+        there = ~np.isnan(levels)
+        changes = np.diff(levels, axis=0)
+        size = np.fmax(np.fmax.reduce(np.abs(changes), axis=0, initial=0.0), 0.0)  # no square overflows below
+        known = ~np.isnan(changes)
+        squares = np.where(known, np.nan_to_num(changes) / np.where(size > 0.0, size, 1.0), 0.0) ** 2
+        scale = size * np.sqrt(squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1))
+        centre = np.where(there, levels, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+        usual = float(np.median(scale[scale > 0.0])) if (scale > 0.0).any() else 1.0
+        return cls(centre, np.where(scale > 0.0, scale, usual), logarithm)
+
+    def inward(self, values: Floats) -> Floats:
+        """Return the levels (n, T) that are learned."""
+        levels: Floats = ((logarithms(values) if self.logarithm else values) - self.centre) / self.scale
+        return levels
+
+    def outward(self, levels: Floats, places: Ints) -> Floats:
+        """Return levels, each of the task at its place, as values."""
+        values: Floats = levels * self.scale[places] + self.centre[places]
+        with np.errstate(over="ignore"):
+            return np.exp(values) if self.logarithm else values
+
+    def joined(self, values: Floats) -> Units:
+        """Return these with those of another task appended, measured on its first values."""
+        other = Units.measure(values[:, None], self.logarithm)
+        scale = other.scale if np.ptp(values) > 0.0 else np.median(self.scale)
+        return Units(np.append(self.centre, other.centre), np.append(self.scale, scale), self.logarithm)
+
+
+def logarithms(values: Floats) -> Floats:
+    """Return the logarithms; a value of 0 or below is refused."""
+    bad = values <= 0.0
+    if bad.any():
+        step, task = map(int, np.argwhere(bad)[0])
+        raise InputError(f"value {values[step, task]:g} has no logarithm: leave out --log (logarithm=False)")
+    return np.log(values)

@@ -1,0 +1,41 @@
+"""Neighbours' means and intervals, against their obvious twins."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from braided._compiled.intervals import half_widths_inplace
+from braided._compiled.neighbours import mean_of_others
+from tests.reference.forecasting import obvious_intervals, obvious_mean_of_others
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 0.9])
+def test_means_of_others_are_those_of_the_loop(missing):
+    rng = np.random.default_rng(0)
+    S = np.triu(rng.uniform(size=(6, 6)) * (rng.uniform(size=(6, 6)) < 0.5), 1)
+    S += S.T
+    S[2] = S[:, 2] = 0.0  # alone
+    values = rng.normal(size=(40, 6))
+    values[rng.uniform(size=values.shape) < missing] = np.nan
+    rows, others = np.nonzero(S)
+    ends = np.searchsorted(rows, np.arange(6), side="right")
+    found = mean_of_others(values, ends, others, S[rows, others])
+    np.testing.assert_allclose(found, obvious_mean_of_others(values, S), rtol=1e-12)
+    pieces = [mean_of_others(row[None], ends, others, S[rows, others]) for row in values]
+    np.testing.assert_array_equal(found, np.concatenate(pieces))
+
+
+@pytest.mark.parametrize("has_deviations", [True, False])
+def test_widths_are_those_of_the_loop(has_deviations):
+    rng = np.random.default_rng(1)
+    n, n_tasks, misses = 400, 3, 0.1
+    tasks, errors = rng.integers(n_tasks, size=n), rng.standard_t(2, size=n)
+    deviations = rng.uniform(0.5, 2.0, n) if has_deviations else np.empty(0)
+    deviations[:2] = [np.inf, np.nan][: len(deviations)]
+    ends = np.unique(np.append(rng.integers(1, n, 150), n))
+    widths, calibration = np.empty(n), np.tile([np.log(ndtri(1.0 - misses / 2.0)), 0.0, 0.0], (n_tasks, 1))
+    half_widths_inplace(calibration, widths, errors, deviations, tasks, ends, misses)
+    groups = [range(first, end) for first, end in zip([0, *ends[:-1]], ends, strict=True)]
+    expected = obvious_intervals(errors, deviations, tasks, groups, misses, n_tasks)
+    np.testing.assert_allclose(widths, expected, rtol=1e-12)
+    assert np.isnan(widths[0])

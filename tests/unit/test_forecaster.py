@@ -1,0 +1,283 @@
+"""The forecaster: what it makes of streams, however they arrive."""
+
+import numpy as np
+import pytest
+
+import braided as bd
+from braided.forecasting import Units, usual_step
+from braided.state import dumps
+from tests.reference.forecasting import obvious_forecasts
+
+STEP = 10
+
+
+def streams(seed=0, rounds=200, n_tasks=4, missing=0.03, gaps=True):
+    """Times, values of different size per task, tasks."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(rounds, 1)).cumsum(axis=0)
+    values = (common + rng.normal(size=(rounds, n_tasks))) * 10.0 ** np.arange(n_tasks) + 100.0
+    values[rng.uniform(size=values.shape) < missing] = np.nan
+    times = np.arange(rounds) * STEP
+    if gaps:
+        times[70:] += 35
+        times[120:] += 5  # not yet a gap
+        values[90] = np.nan
+    return times, values, tuple(f"task {k}" for k in range(n_tasks))
+
+
+def make(values, tasks, lags=None, learner=None, single=True, **parts):
+    lags = lags or bd.Lags(3, neighbours=2, gap=True)
+    graph = bd.TaskGraph.from_history(values[:60], tasks)
+    learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
+    alone = bd.WRLS(tasks, lags.count + 1, 10.0) if single else None
+    return bd.Forecaster(learner, lags, graph, Units.measure(values[:60]), alone, step=STEP, **parts)
+
+
+@pytest.mark.parametrize("lags", [bd.Lags(3), bd.Lags(1, bias=False), bd.Lags(2, neighbours=3, gap=True)], ids=repr)
+def test_forecasts_are_those_of_the_loop(lags):
+    times, values, tasks = streams()
+    forecaster = make(values, tasks, lags)
+    expected = obvious_forecasts(
+        make(values, tasks, lags).learner, lags, forecaster.graph, forecaster.units, times, values, STEP
+    )
+    made = forecaster.advance(times, values, tasks)
+    rows, places, forecasts = (np.array(column) for column in zip(*expected, strict=True))
+    np.testing.assert_array_equal(made.times, times[rows])
+    np.testing.assert_array_equal(made.places, places)
+    np.testing.assert_allclose(made.forecast, forecasts, rtol=1e-10)
+    np.testing.assert_array_equal(made.actual, values[rows, places])
+    assert forecaster.gaps == 1
+    assert forecaster.unforecast == (~np.isnan(values)).sum() - len(rows)
+
+
+def same(a, b):
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def pieces(forecaster, times, values, tasks, cuts):
+    made = [
+        forecaster.advance(times[a:b], values[a:b], tasks) for a, b in zip([0, *cuts], [*cuts, len(times)], strict=True)
+    ]
+    columns = [np.concatenate(column) for place, column in enumerate(zip(*made, strict=True)) if place != 2]
+    return bd.forecasting.Forecasts(*columns[:2], made[-1].names, *columns[2:])
+
+
+@pytest.mark.parametrize("cuts", [[1, 2, 3, 50], [100], list(range(1, 200)), [70, 71, 90, 91]], ids=str)
+def test_pieces_give_the_same_bits(cuts):
+    times, values, tasks = streams()
+    late = values.copy()
+    late[:40, 3] = np.nan  # joins late
+    whole, cut = make(values[:, :3], tasks[:3]), make(values[:, :3], tasks[:3])
+    same(whole.advance(times, late, tasks), pieces(cut, times, late, tasks, cuts))
+    same(whole.ahead(), cut.ahead())
+    assert whole.tasks == tasks
+    np.testing.assert_allclose(whole.record.squares, cut.record.squares, rtol=1e-12)
+    np.testing.assert_array_equal(whole.record.covered, cut.record.covered)
+    np.testing.assert_allclose(whole.record.curve, cut.record.curve, rtol=1e-12, atol=1e-12)
+
+
+def test_the_next_round_is_forecast_as_it_will_be():
+    times, values, tasks = streams()
+    ahead, whole = make(values, tasks), make(values, tasks)
+    ahead.advance(times[:150], values[:150], tasks)
+    made = ahead.ahead()
+    later = whole.advance(times[:151], values[:151], tasks)
+    at_150 = later.times == times[150]
+    shown = {task: place for place, task in enumerate(made.tasks)}
+    for task, forecast, low, high in zip(
+        np.array(later.tasks)[at_150], later.forecast[at_150], later.low[at_150], later.high[at_150], strict=True
+    ):
+        assert (made.forecast[shown[task]], made.low[shown[task]], made.high[shown[task]]) == (forecast, low, high)
+    assert made.times[0] == times[149] + STEP
+    assert np.isnan(made.actual).all()
+
+
+def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
+    times, values, tasks = streams()
+    values[:40, 3] = np.nan
+    unbroken, model = make(values[:, :3], tasks[:3]), make(values[:, :3], tasks[:3])
+    expected = unbroken.advance(times, values, tasks)
+    for cut in (10, 45, 55, 130):  # before the last task is seen, while it waits, after it has joined
+        model = make(values[:, :3], tasks[:3])
+        model.advance(times[:cut], values[:cut], tasks)
+        bd.save(model, tmp_path / "model")
+        again = bd.load(tmp_path / "model")
+        assert repr(again) == repr(model)
+        made = again.advance(times[cut:], values[cut:], tasks)
+        for place in (0, 1, 3, 4, 5, 6):
+            np.testing.assert_array_equal(made[place], expected[place][-len(made.times) :])
+        np.testing.assert_allclose(again.record.squares, unbroken.record.squares, rtol=1e-12)
+
+
+def test_dates_and_integers():
+    times, values, tasks = streams(gaps=False)
+    dates = np.datetime64("2024-01-01") + times.astype("timedelta64[m]")
+    model = make(values, tasks)
+    model.step = usual_step(dates)
+    assert model.step == 10 * 60_000_000
+    made = model.advance(dates, values, tasks)
+    assert made.times.dtype == "datetime64[us]"
+    assert model.ahead().times[0] == dates[-1] + np.timedelta64(10, "m")
+    np.testing.assert_array_equal(make(values, tasks).advance(times, values, tasks).forecast, made.forecast)
+    with pytest.raises(bd.InputError, match="those of the rounds before were dates"):
+        model.advance(times + 10**6, values, tasks)
+
+
+def test_a_task_joins_after_twenty_values_and_one_that_ends_is_no_longer_forecast():
+    times, values, tasks = streams(missing=0.0, gaps=False)
+    values[:100, 2] = np.nan
+    values[150:, 0] = np.nan
+    model = make(values[:, [0, 1, 3]], (tasks[0], tasks[1], tasks[3]))
+    model.advance(times[:119], values[:119], tasks)
+    assert tasks[2] not in model.tasks
+    made = model.advance(times[119:], values[119:], tasks)
+    assert model.tasks == (tasks[0], tasks[1], tasks[3], tasks[2])
+    first = made.times[np.array(made.tasks) == tasks[2]]
+    assert first[0] == times[120]
+    assert made.times[np.array(made.tasks) == tasks[0]].max() == times[149]
+    assert tasks[0] not in model.ahead().tasks
+    alike = model.graph.neighbours(tasks[2])
+    others = np.asarray(model.graph.similarity)[:3, :3]
+    np.testing.assert_allclose(list(alike.values()), others.sum() / 6)
+
+
+def test_further_features_are_those_known_before():
+    rng = np.random.default_rng(3)
+    n, T = 400, 3
+    hint = rng.normal(size=(n, T, 1))
+    values = np.zeros((n, T))
+    for k in range(1, n):
+        values[k] = values[k - 1] + hint[k - 1, :, 0] + 0.01 * rng.normal(size=T)
+    tasks, lags = ("a", "b", "c"), bd.Lags(2)
+    graph = bd.TaskGraph.pooled(tasks)
+    units, scale = Units.measure(values[:100]), bd.Scale.fit(hint[:100].reshape(-1, 1))
+    learner = bd.MTWRLS(graph, lags.n_features + 1, penalty=0.1)
+    single = bd.WRLS(tasks, lags.count + 2, penalty=0.1)
+    model = bd.Forecaster(learner, lags, graph, units, single, scale)
+    made = model.advance(np.arange(n), values, tasks, hint)
+    late = made.times > 100
+    assert np.sqrt(np.mean((made.actual - made.forecast)[late] ** 2)) < 0.02
+    assert (model.record.rmse[:, :2] < 0.3 * model.record.rmse[:, [2]]).all()
+    next_round = model.ahead()
+    np.testing.assert_allclose(next_round.forecast, values[-1] + hint[-1, :, 0], atol=0.05)
+
+
+def test_the_record_is_that_of_the_forecasts():
+    times, values, tasks = streams()
+    model = make(values, tasks)
+    model.advance(times[:60], values[:60], tasks, record=False)
+    assert not model.record.counts.any()
+    made = model.advance(times[60:], values[60:], tasks)
+    for t in range(len(tasks)):
+        own = made.places == t
+        error = made.actual[own] - made.forecast[own]
+        rmse = np.sqrt(np.mean(error**2)) / model.units.scale[t]
+        np.testing.assert_allclose(model.record.rmse[t, 0], rmse, rtol=1e-9)
+        inside = (made.actual[own] >= made.low[own]) & (made.actual[own] <= made.high[own])
+        assert model.record.covered[t] == inside.sum()
+    rows = np.searchsorted(times, made.times)
+    change = values[rows, made.places] - values[rows - 1, made.places]
+    last = values[rows - 1, made.places] - values[rows - 2, made.places]
+    for column, errors in ((2, change), (3, change - last)):
+        squares = np.bincount(made.places, (errors / model.units.scale[made.places]) ** 2)
+        np.testing.assert_allclose(model.record.squares[:, column], squares, rtol=1e-9)
+    np.testing.assert_allclose(model.record.curve[:, 1:].sum(axis=0), model.record.squares.sum(axis=0), rtol=1e-12)
+
+
+def test_the_single_filters_are_those_of_own_lags():
+    times, values, tasks = streams(missing=0.0, gaps=False)
+    shared, alone = (
+        make(values, tasks),
+        make(values, tasks, bd.Lags(3), lambda _: bd.WRLS(tasks, 4, 10.0), single=False),
+    )
+    shared.advance(times, values, tasks)
+    alone.advance(times, values, tasks)
+    np.testing.assert_allclose(shared.record.squares[:, 1], alone.record.squares[:, 0], rtol=1e-10)
+    np.testing.assert_allclose(alone.record.squares[:, 1], alone.record.squares[:, 0])
+
+
+@pytest.mark.parametrize("learner", [None, lambda g: bd.MOGD(g, 6, step=0.05)], ids=["deviations", "none"])
+def test_intervals_hold_what_they_promise(learner):
+    rng = np.random.default_rng(5)
+    n, T = 5000, 3
+    noise = rng.standard_t(3, size=(n, T)) * np.where(np.arange(n) < 2500, 1.0, 4.0)[:, None] * [1.0, 0.1, 10.0]
+    values, tasks = noise.cumsum(axis=0), ("a", "b", "c")
+    lags = bd.Lags(5)
+    make_one = learner or (lambda g: bd.MTWRLS(g, 6, 1.0))
+    graph = bd.TaskGraph.pooled(tasks)
+    for coverage in (0.8, 0.95):
+        model = bd.Forecaster(make_one(graph), lags, graph, Units.measure(values[:500]), coverage=coverage)
+        model.advance(np.arange(500), values[:500], record=False)
+        model.advance(np.arange(500, n), values[500:])
+        np.testing.assert_allclose(model.record.covered / model.record.intervals, coverage, atol=0.015)
+
+
+def test_a_learner_that_breaks_down_starts_afresh_and_is_counted():
+    times, values, tasks = streams(missing=0.0, gaps=False, rounds=400)
+    values[60:, 1] = 5.0  # constant, so that forgetting winds up
+    model = make(values, tasks, bd.Lags(3), lambda g: bd.MTWRLS(g, 4, 1e-8, forgetting=0.2), single=False)
+    made = model.advance(times, values, tasks)
+    assert model.breakdowns > 0
+    assert np.isfinite(made.forecast).all()
+    assert len(made.forecast) == (400 - 4) * 4
+
+
+def test_growth_is_learned_with_logarithms():
+    rng = np.random.default_rng(0)
+    growth = 0.05 + 0.01 * rng.normal(size=(200, 2))
+    values, tasks = np.exp(growth.cumsum(axis=0)), ("a", "b")
+    graph, lags = bd.TaskGraph.pooled(tasks), bd.Lags(2)
+    model = bd.Forecaster(bd.MTWRLS(graph, 3, 0.1), lags, graph, Units.measure(values[:50], logarithm=True))
+    made = model.advance(np.arange(200), values, tasks)
+    late = made.times > 50
+    assert np.abs(made.forecast / made.actual - 1.0)[late].mean() < 0.012
+    assert (made.low[late] > 0.0).all()
+    with pytest.raises(bd.InputError, match=r"values\[0, 1\] is -1: it has no logarithm"):
+        model.advance([200], [[1.0, -1.0]])
+
+
+REFUSED = [
+    ({"times": [199 * STEP]}, "not after 1990: give each round once"),
+    ({"times": [1.5]}, "give datetime64 or integers"),
+    ({"times": [[1]]}, "give datetime64 or integers"),
+    ({"values": [[1.0, 2.0]]}, "times, tasks and features say"),
+    ({"values": [[1.0, 2.0, np.inf, 1.0]]}, r"values\[0, 2\] is inf: use NaN"),
+    ({"extras": np.zeros((1, 4, 1))}, "extras has shape"),
+    ({"tasks": ["a", "a", "b", "c"]}, "appears twice"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_is_refused_changes_nothing(change, message):
+    times, values, tasks = streams(gaps=False)
+    model = make(values, tasks)
+    model.advance(times, values, tasks)
+    before = dumps(model)
+    good = {"times": [2000], "values": [[1.0, 2.0, 3.0, 4.0]], "tasks": tasks, "extras": None}
+    with pytest.raises(bd.InputError, match=message):
+        model.advance(**(good | change))
+    assert dumps(model) == before
+
+
+def test_parts_that_do_not_fit_are_refused():
+    _, values, tasks = streams()
+    graph = bd.TaskGraph.pooled(tasks)
+    units = Units.measure(values)
+    with pytest.raises(bd.InputError, match="MTWRLS has 3 features: the lags give 4"):
+        bd.Forecaster(bd.MTWRLS(graph, 3), bd.Lags(3), graph, units)
+    with pytest.raises(bd.InputError, match="graph has other tasks"):
+        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), bd.TaskGraph.pooled(["a"]), units)
+    with pytest.raises(bd.InputError, match="difference=False"):
+        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3, difference=False), graph, units)
+    with pytest.raises(bd.InputError, match="nothing is known yet"):
+        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), graph, units).ahead()
+    with pytest.raises(bd.InputError, match="1 rounds tell no step"):
+        usual_step(np.arange(1))
+
+
+def test_units_of_tasks_of_any_size():
+    values = np.array([[1e200, 1.0, 7.0], [3e200, 2.0, 7.0], [np.nan, 4.0, 7.0]])
+    units = Units.measure(values)
+    np.testing.assert_allclose(units.scale, [2e200, np.sqrt(2.5), 1e200 + np.sqrt(2.5) / 2])
+    np.testing.assert_allclose(units.outward(units.inward(values)[0], np.arange(3)), values[0])
