@@ -128,7 +128,7 @@ def test_a_hidden_layer_stands_in_front_of_the_learner():
     method, own = METHODS["mt-wrls-elm"], window()
     samples = own.parts(method.inputs)[1]
     for seed in (0, 1):
-        model = bd.ELM(10, seed) | bd.MTWRLS(own.graph_with(0.1), 9, penalty=1.0)
+        model = bd.ELM(10, seed) | bd.MTWRLS(own.graph, 9, penalty=1.0)
         run = run_part(method.make, method, own, 1, "synchronous", parameters, seed)
         np.testing.assert_array_equal(run.forecast, evaluate(model, samples).forecast)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import braided as bd
-from braided.streams import read_table
+from braided.streams import open_rounds, read_table
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 GOOD = "time,site,value\n2024-01-01,a,1\n2024-01-01,b,2\n2024-01-02,a,3\n2024-01-02,b,5\n"
@@ -306,6 +307,9 @@ def test_one_task_is_not_enough(tmp_path):
         write(tmp_path, GOOD.replace(",b,", ",a,")),
         "one task only: column 'site' of .* says 'a' in every row; sharing needs at least two; add the rows of another",
     )
+    refused(
+        write(tmp_path, "year,site,value\n1,a,1\n2,a,2\n"), "^one task only: column 'site' of .* says 'a' in every row"
+    )
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz", "table.parquet"])
@@ -352,3 +356,70 @@ def test_a_file_cut_short(tmp_path, name, kept):
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * kept)])
     refused(path, "can't be read .*: it may be cut short or damaged; copy it again", bd.FileError)
+
+
+def test_a_wide_table_is_the_same_panel(tmp_path):
+    long = long_table(2)
+    panel = read_table(write_frame(long, tmp_path / "long.csv"))
+    wide = long.pivot(index="time", columns="site", values="value").rename_axis(columns=None)
+    shuffled = wide.reset_index().sample(frac=1.0, random_state=1)[["site 2", "time", "site 0", "site 3", "site 1"]]
+    for name in ("wide.csv", "wide.parquet", "wide.csv.gz"):
+        assert_same(read_table(write_frame(shuffled, tmp_path / name)), panel)
+    unnamed = tmp_path / "unnamed.csv"
+    wide.rename_axis(None).to_csv(unnamed)
+    assert_same(read_table(unnamed), panel)
+    source = "file unnamed.csv, a column per task and ''"
+    assert read_table(unnamed).source == source
+    for frame in (
+        wide,
+        wide.rename_axis(None),
+        shuffled,
+        pl.from_pandas(shuffled),
+        pa.Table.from_pandas(shuffled),
+        long,
+    ):
+        assert_same(read_table(frame), panel)
+    assert (read_table(long).name, read_table(long).source) == (
+        "data frame",
+        "data frame, 'value' by 'site' and 'time'",
+    )
+
+
+def test_a_wide_table_has_nothing_to_learn_in_a_column(tmp_path):
+    refused(
+        write(tmp_path, "time,a,b\n1,2,3\n2,2,4\n"),
+        "column 'a' of .* is constant, 2.0: there is nothing to learn; leave it out",
+    )
+    refused(write(tmp_path, "time,a,b\n1,,3\n2,,4\n"), "column 'a' of .* has no value at all: .* leave it out")
+
+
+@pytest.mark.parametrize(
+    ("mark", "name"), [(";", "table.csv"), ("\t", "table.tsv"), ("\t", "table.csv"), (",", "a.tsv")]
+)
+def test_other_marks_between_columns(tmp_path, mark, name):
+    text = GOOD.replace(",", mark)
+    assert_same(read_table(write(tmp_path, text, name)), read_table(write(tmp_path, GOOD, "good.csv")))
+    assert_same(
+        read_table(write(tmp_path, gzip.compress(text.encode()), f"{name}.gz")),
+        read_table(write(tmp_path, GOOD, "good.csv")),
+    )
+    refused(
+        write(tmp_path, f'{text}2024-01-03{mark}a{mark}"5,5"\n', name),
+        "value at line 6 of .* is '5,5': this has a decimal comma; write a point, 5.5",
+    )
+
+
+def test_tables_of_many_files_and_of_late_tasks(tmp_path, monkeypatch):
+    whole = long_table(3).sort_values("time")
+    paths = [write_frame(part, tmp_path / f"{i}.csv") for i, part in enumerate((whole[:70], whole[70:]))]
+    panel = read_table(write_frame(whole, tmp_path / "whole.csv"))
+    assert_same(read_table(paths), panel)
+    assert read_table(paths).name == "0.csv and 1 more"
+    late = pd.DataFrame({"time": [1, 1, 2, 2, 2], "site": list("bcbca"), "value": [1, 2, 3, 4, 5]})
+    late = pd.concat([late, late.assign(time=late["time"] + 2, value=late["value"] + 1)])
+    monkeypatch.setattr(
+        "braided.streams.table.open_rounds", lambda *given, **named: open_rounds(*given, **named, batch_rows=2)
+    )
+    panel = read_table(late)
+    assert panel.tasks == ("a", "b", "c")
+    np.testing.assert_array_equal(panel.values, [[np.nan, 1, 2], [5, 3, 4], [np.nan, 2, 3], [6, 4, 5]])

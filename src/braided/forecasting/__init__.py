@@ -1,7 +1,18 @@
 """Forecasting: streams of values in, forecasts with intervals out."""
 
-from braided.forecasting.forecaster import Forecaster, Forecasts, usual_step
+from braided.forecasting.forecaster import NEVER, Forecaster, Forecasts, as_stamps, gaps_in, usual_step, widened
 from braided.forecasting.record import CONTENDERS, Record
 from braided.forecasting.units import Units
 
-__all__ = ["CONTENDERS", "Forecaster", "Forecasts", "Record", "Units", "usual_step"]
+__all__ = [
+    "CONTENDERS",
+    "NEVER",
+    "Forecaster",
+    "Forecasts",
+    "Record",
+    "Units",
+    "as_stamps",
+    "gaps_in",
+    "usual_step",
+    "widened",
+]

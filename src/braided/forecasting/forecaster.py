@@ -138,6 +138,11 @@ class Forecaster:
         return self.learner.tasks
 
     @property
+    def last_stamp(self) -> int:
+        """The time of the last round as an integer; the smallest there is before the first."""
+        return self._last
+
+    @property
     def last_time(self) -> Any:
         """The time of the last round; None before the first."""
         return None if self._last == NEVER else self._time(self._last)
@@ -190,7 +195,7 @@ class Forecaster:
         if self._last != NEVER and len(given) and dated != self.is_dated:
             before = "dates" if self.is_dated else "integers"
             raise InputError(f"times has dtype {given.dtype}: those of the rounds before were {before}")
-        stamps = (given.astype("datetime64[us]") if dated else given).astype(np.int64)
+        stamps = as_stamps(given)
         earlier = np.append(self._last, stamps[:-1])[: len(stamps)]
         for place in np.flatnonzero(stamps <= earlier)[:1]:
             before = self._time(int(earlier[place]))
@@ -216,7 +221,7 @@ class Forecaster:
         new = [key for key in keys if key not in self.columns] if keys != tuple(self.columns) else []
         self._waiting |= {key: np.empty(0) for key in new}
         self.columns += new
-        self._recent, self._recent_extras = (_widened(a, len(new)) for a in (self._recent, self._recent_extras))
+        self._recent, self._recent_extras = (widened(a, len(new)) for a in (self._recent, self._recent_extras))
 
     def _arranged(self, keys: tuple[TaskKey, ...], table: Floats, more: Floats) -> tuple[Floats, Floats]:
         """Put the columns into the order of `columns`; a task that is not among them is absent."""
@@ -224,7 +229,7 @@ class Forecaster:
             return table, more
         place = {key: position for position, key in enumerate(keys)}
         order = [place.get(key, len(keys)) for key in self.columns]
-        return _widened(table, 1)[:, order], _widened(more, 1)[:, order]
+        return widened(table, 1)[:, order], widened(more, 1)[:, order]
 
     def _joins(self, table: Floats, keys: tuple[TaskKey, ...]) -> list[tuple[int, list[TaskKey]]]:
         """Cut the rounds where tasks have enough values to join: after the round that brings the last of them."""
@@ -257,8 +262,7 @@ class Forecaster:
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""
-        before = stamps[0] if self._last == NEVER else self._last
-        gaps = np.flatnonzero(np.diff(stamps, prepend=before) > GAP * self.step)
+        gaps = gaps_in(stamps, self.step, stamps[0] if self._last == NEVER else self._last)
         row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
         known, n_tasks = len(self._recent), len(self.tasks)
         values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
@@ -401,12 +405,21 @@ STATE = (
 
 def usual_step(times: Times) -> int:
     """Return the step that nine of ten do not exceed, in microseconds or whole numbers; gaps are much longer."""
-    stamps = (times.astype("datetime64[us]") if times.dtype.kind == "M" else times).astype(np.int64)
-    if len(stamps) < 2:
-        raise InputError(f"{len(stamps)} rounds tell no step: give two at least")
-    return int(np.quantile(np.diff(stamps), 0.9, method="lower"))
+    if len(times) < 2:
+        raise InputError(f"{len(times)} rounds tell no step: give two at least")
+    return int(np.quantile(np.diff(as_stamps(times)), 0.9, method="lower"))
 
 
-def _widened(array: Floats, more: int) -> Floats:
+def as_stamps(times: Times) -> Ints:
+    """Return times as integers: dates in microseconds."""
+    return (times.astype("datetime64[us]") if times.dtype.kind == "M" else times).astype(np.int64)
+
+
+def gaps_in(stamps: Ints, step: int, before: int) -> Ints:
+    """Return the places of the times that come after a gap; `before` is the time before the first."""
+    return np.flatnonzero(np.diff(stamps, prepend=before) > GAP * step)
+
+
+def widened(array: Floats, more: int) -> Floats:
     """Append columns without values."""
     return np.concatenate([array, np.full((len(array), more, *array.shape[2:]), np.nan)], axis=1) if more else array

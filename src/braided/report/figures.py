@@ -94,7 +94,7 @@ def forecasts(results: Results, stretch: int = 60) -> Figure | None:
             steps, curves[0].actual[part], color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual"
         )
         for method, curve in zip(shown, curves, strict=True):
-            axis.plot(steps, curve.forecast[part], label=method.title, **_line(method))
+            axis.plot(steps, curve.forecast[part], label=method.title, **line_of(method))
         axis.set_title(_window_title(results, window), pad=4)
         axis.set_ylabel("Change")
         axis.margins(x=0.01)
@@ -207,15 +207,17 @@ def spread_of_errors(results: Results, split: str) -> Floats:
     return errors.mean(axis=2) if results.windows > 1 else errors[0].T
 
 
-@styled
 def graph(results: Results) -> Figure | None:
-    """Draw the similarities of the first window; many tasks are put into an order in which like ones stand together."""
+    """Draw the similarities of the first window."""
+    return similarities(results.similarity(0, results.splits[0]), results.tasks) if len(results.tasks) > 1 else None
+
+
+@styled
+def similarities(similarity: Floats, tasks: Sequence[str]) -> Figure:
+    """Draw how alike tasks are; many of them are put into an order in which like ones stand together."""
     from matplotlib.figure import Figure
 
-    count, few = len(results.tasks), len(results.tasks) <= 12
-    if count < 2:
-        return None
-    similarity = results.similarity(0, results.splits[0])
+    count, few = len(tasks), len(tasks) <= 12
     order = np.arange(count) if few else _alike(similarity)
     shown = similarity[np.ix_(order, order)].copy()
     np.fill_diagonal(shown, np.nan)
@@ -224,7 +226,7 @@ def graph(results: Results) -> Figure | None:
     axis = figure.add_subplot()
     axis.set_facecolor(PALE)
     image = axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-    names = [short(results.tasks[i], 16) for i in order]
+    names = [short(tasks[i], 16) for i in order]
     axis.set_yticks(np.arange(count) if named else [], names if named else [], fontsize=10.5 if few else 8.5)
     axis.set_xticks(np.arange(count) if few else [], names if few else [], rotation=0 if count <= 4 else 90)
     axis.tick_params(length=0)
@@ -270,7 +272,7 @@ def choices(results: Results, names: Sequence[str]) -> Figure | None:
                     size = 120.0 * chosen[value] / chosen.total()
                     axis.scatter(spot, row, s=size, color=COLOURS[method.family], linewidths=0.0)
             ticks.append(spot)
-            labels.append(_value(value))
+            labels.append(value_of(value))
             spot += 1.0
         spot += 0.8
     axis.set_xticks(ticks, labels, rotation=90, fontsize=9.5)
@@ -287,7 +289,6 @@ def _values(results: Results, name: str, methods: Sequence[Method]) -> list[floa
     return sorted(offered)
 
 
-@styled
 def over_time(results: Results, split: str) -> Figure | None:
     """Draw the error up to each round relative to "no change", for the main methods and the best naive one."""
     mean = dict(zip(results.methods, results.table(split, SYNCHRONOUS, "rmse_to_level").mean(axis=0), strict=True))
@@ -297,12 +298,21 @@ def over_time(results: Results, split: str) -> Figure | None:
     if not shown:
         return None
     offset, label = _clock(results, window=0)
-    figure, (axis,) = panels(1, each=3.3)
-    ends = [1.0]
+    curves = []
     for method in shown:
         steps, ratio = results.error_so_far(split, SYNCHRONOUS, method.name)
         words = f"{method.title}, best naive" if method.naive else method.title
-        axis.plot(offset + steps, ratio, label=words, **_line(method))
+        curves.append((offset + steps, ratio, words, method))
+    return error_lines(curves, label)
+
+
+@styled
+def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) -> Figure:
+    """Draw errors up to each round relative to "no change", each with its words in the line of a method."""
+    figure, (axis,) = panels(1, each=3.3)
+    ends = [1.0]
+    for steps, ratio, words, method in curves:
+        axis.plot(steps, ratio, label=words, marker="o" if len(steps) == 1 else "", **line_of(method))
         ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds say little, and go far up and down
     axis.axhline(1.0, color=INK, linewidth=1.0, zorder=1)
     low, high = float(np.nanmin(ends)), min(float(np.nanmax(ends)), 2.0)
@@ -346,7 +356,8 @@ def timings(results: Results) -> Figure:
     return figure
 
 
-def _line(method: Method) -> dict[str, Any]:
+def line_of(method: Method) -> dict[str, Any]:
+    """Return how the line of a method looks."""
     dashes = NEIGHBOURS if method.inputs.neighbours else "-"
     return {"color": COLOURS[method.family], "linewidth": 1.8, "linestyle": dashes}
 
@@ -377,7 +388,8 @@ def brief(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.2g}"
 
 
-def _value(value: float) -> str:
+def value_of(value: float) -> str:
+    """Write the value of a parameter."""
     return (
         f"{value:g}"
         if 1e-3 <= value <= 1e3

@@ -1,5 +1,7 @@
 """The page: one self-contained HTML file for all studies, and the same in Markdown with its figures beside it.
 
+That of a run is made of the same parts (`run_page`).
+
 Everything is made before anything is written, and files are replaced whole, the page last.
 """
 
@@ -8,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from braided import __version__
 from braided.errors import FileError, InputError
@@ -40,18 +42,18 @@ INTERLEAVED = (
 
 @final
 @dataclass(frozen=True)
-class Study:
-    """What the page says about a study."""
+class Section:
+    """What the page says about a study or a run."""
 
     slug: str
     name: str
-    synthetic: bool
     summary: str
     findings: list[str]
     tables: list[Table]
     figures: list[Picture]
     facts: dict[str, str]
     command: str
+    synthetic: bool = False
 
 
 def write_report(studies: Sequence[Results], folder: Path) -> Path:
@@ -61,14 +63,32 @@ def write_report(studies: Sequence[Results], folder: Path) -> Path:
     slugs: list[str] = []
     shown = [_study(results, _slug(results.name, slugs)) for results in studies]
     methods = [method for method in METHODS.values() if any(method in results.methods for results in studies)]
+    page = html(
+        "page.html.j2", studies=shown, reading=READING, interleaved=INTERLEAVED, methods=methods, colours=COLOURS
+    )
+    return write_page(shown, page, _markdown(shown, methods), folder)
+
+
+def html(template: str, **values: Any) -> str:
+    """Fill a template; every value is shown as it is."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("braided.report", ".")
+    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    style = files("braided.report").joinpath("page.css").read_text("utf-8")
+    return pages.get_template(template).render(style=style, version=__version__, **values)
+
+
+def write_page(sections: Sequence[Section], page: str, markdown: Iterable[str], folder: Path) -> Path:
+    """Write a page, its Markdown and the figures of its sections into a folder; return the path of the page."""
     drafts = {
-        f"figures/{study.slug}-{figure.name}.{kind}": content
-        for study in shown
-        for figure in study.figures
+        f"figures/{section.slug}-{figure.name}.{kind}": content
+        for section in sections
+        for figure in section.figures
         for kind, content in (("png", figure.png), ("svg", figure.svg))
     }
-    drafts["report.md"] = "\n".join(_markdown(shown, methods)).encode()
-    drafts["index.html"] = _html(shown, methods).encode()
+    drafts["report.md"] = "\n".join(markdown).encode()
+    drafts["index.html"] = page.encode()
     _replace({folder / name: content for name, content in drafts.items()}, folder)
     return folder / "index.html"
 
@@ -81,20 +101,20 @@ def _slug(name: str, taken: list[str]) -> str:
     return slug
 
 
-def _study(results: Results, slug: str) -> Study:
+def _study(results: Results, slug: str) -> Section:
     about = results.about
     windows = f"{results.windows} window{'s' * (results.windows != 1)} of {about['length']} steps"
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
-    return Study(
+    return Section(
         slug,
         results.name,
-        bool(about["synthetic"]),
         f"{count}, {windows}, {len(results.methods)} method{'s' * (len(results.methods) != 1)}",
         findings(results),
         tables(results),
         list(pictures(results)),
         _facts(results, windows),
         _command(results),
+        bool(about["synthetic"]),
     )
 
 
@@ -125,63 +145,53 @@ def _command(results: Results) -> str:
     return " ".join(words)
 
 
-def _html(studies: Sequence[Study], methods: Sequence[Method]) -> str:
-    from jinja2 import Environment, StrictUndefined
-
-    home = files("braided.report")
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return page.from_string(home.joinpath("page.html.j2").read_text("utf-8")).render(
-        studies=studies,
-        style=home.joinpath("page.css").read_text("utf-8"),
-        reading=READING,
-        interleaved=INTERLEAVED,
-        methods=methods,
-        colours=COLOURS,
-        version=__version__,
-    )
-
-
-def _markdown(studies: Sequence[Study], methods: Sequence[Method]) -> Iterator[str]:
+def _markdown(studies: Sequence[Section], methods: Sequence[Method]) -> Iterator[str]:
     yield "# braided: study report\n"
-    yield from (f"- **{term}.** {_plain(text)}" for term, text in READING.items())
+    yield from definitions(READING)
     for study in studies:
-        yield f"\n## {_plain(study.name)}{' (synthetic data)' * study.synthetic}\n\n{_plain(study.summary)}.\n"
-        yield from (f"- {_plain(finding)}" for finding in study.findings)
+        yield f"\n## {plain(study.name)}{' (synthetic data)' * study.synthetic}\n\n{plain(study.summary)}.\n"
+        yield from (f"- {plain(finding)}" for finding in study.findings)
         yield "\n### Results, synchronous\n"
-        yield from _parts(study, "synchronous", headline=True)
+        yield from parts(study, "synchronous", headline=True)
         if any(table.group == "interleaved" for table in study.tables):
             yield f"\n### Interleaved\n\n{INTERLEAVED}\n"
-            yield from _parts(study, "interleaved")
+            yield from parts(study, "interleaved")
         yield "\n### Data, parameters and times\n"
-        yield from _parts(study, "other", headline=False)
+        yield from parts(study, "other", headline=False)
         yield "\n### What was run, and how to repeat it\n"
-        yield from (f"- **{term}.** {_plain(text)}" for term, text in study.facts.items())
+        yield from definitions(study.facts)
         yield f"\n```sh\n{study.command}\n```"
     yield "\n## Methods\n"
-    yield from (f"- **{_plain(method.title)}** ({method.family}): {_plain(method.about)}" for method in methods)
+    yield from (f"- **{plain(method.title)}** ({method.family}): {plain(method.about)}" for method in methods)
     yield ""
 
 
-def _parts(study: Study, group: str, headline: bool | None = None) -> Iterator[str]:
-    for figure in study.figures:
+def definitions(texts: Mapping[str, str]) -> Iterator[str]:
+    """Return terms and what is said about them, as lines of Markdown."""
+    yield from (f"- **{term}.** {plain(text)}" for term, text in texts.items())
+
+
+def parts(section: Section, group: str, headline: bool | None = None) -> Iterator[str]:
+    """Return figures and tables of a section as lines of Markdown."""
+    for figure in section.figures:
         if figure.headline is headline:
-            yield f"![{_plain(figure.alt)}](figures/{study.slug}-{figure.name}.png)\n"
-            yield f"**{_plain(figure.title)}.** {_plain(figure.caption)}\n"
-    for table in (table for table in study.tables if table.group == group):
+            yield f"![{plain(figure.alt)}](figures/{section.slug}-{figure.name}.png)\n"
+            yield f"**{plain(figure.title)}.** {plain(figure.caption)}\n"
+    for table in (table for table in section.tables if table.group == group):
         heads = [f"{title} {column}".strip() for title, column in zip(table.above, table.columns, strict=True)]
-        yield f"**{_plain(table.title)}**\n"
+        yield f"**{plain(table.title)}**\n"
         yield _line(heads)
         yield _line(["---", *("---:" for _ in heads[1:])], escape=False)
         yield from (_line(row, bold=table.best_first and place == 0) for place, row in enumerate(table.rows))
-        yield f"\n{_plain(table.note)}\n" if table.note else ""
+        yield f"\n{plain(table.note)}\n" if table.note else ""
 
 
 def _line(cells: Sequence[str], bold: bool = False, escape: bool = True) -> str:
-    texts = [_plain(cell) if escape else cell for cell in cells]
+    texts = [plain(cell) if escape else cell for cell in cells]
     return f"| {' | '.join(f'**{text}**' if bold and text else text for text in texts)} |"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|#&$~])", r"\\\1", " ".join(text.split()))
 

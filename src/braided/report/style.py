@@ -79,24 +79,30 @@ def render(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
     return buffer.getvalue().replace(b"'DejaVu Sans'", FONTS.encode())
 
 
-def panels(count: int, each: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure of panels below each other, with their height in inches."""
+def panels(count: int, each: float, alike: bool = True) -> tuple[Figure, list[Axes]]:
+    """Return a figure of panels below each other, with their height in inches; `alike` ones share a scale."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, 0.6 + each * count), layout="constrained")
-    return figure, list(figure.subplots(count, 1, squeeze=False, sharex=True, sharey=True)[:, 0])
+    return figure, list(figure.subplots(count, 1, squeeze=False, sharex=True, sharey=alike)[:, 0])
 
 
 def rows(methods: Sequence[Method], above: float) -> tuple[Figure, Axes]:
     """Return a figure with one row per method, the first on top."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, above + 0.75 + 0.235 * len(methods)), layout="constrained")
-    axis = figure.add_subplot()
-    axis.set_yticks(range(len(methods)), [method.title for method in methods])
+    figure, axis = named_rows([method.title for method in methods], above)
     for label, method in zip(axis.get_yticklabels(), methods, strict=True):
         label.set_color(COLOURS[method.family])
-    axis.set_ylim(len(methods) - 0.4, -0.6)
+    return figure, axis
+
+
+def named_rows(names: Sequence[str], above: float) -> tuple[Figure, Axes]:
+    """Return a figure with one row per name, the first on top."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, above + 0.75 + 0.235 * len(names)), layout="constrained")
+    axis = figure.add_subplot()
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
     axis.grid(axis="x")
     axis.spines["left"].set_visible(False)
     axis.tick_params(axis="y", length=0)

@@ -18,17 +18,18 @@ own parameters, with the others held at the best so far. Grids are those of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
-from typing import TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
 from braided.errors import InputError
 from braided.evaluation import PROTOCOLS, Protocol
 from braided.features.lags import Samples
+from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.kernels import rbf
 from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, OSLSSVR, WRLS, GraphRidge, Learner, TraceNorm
@@ -36,6 +37,7 @@ from braided.types import Floats
 
 Parameters: TypeAlias = dict[str, float]
 Make: TypeAlias = Callable[..., Learner]  # (graph, n_features, **parameters)
+Clock: TypeAlias = Literal["sample", "round"]
 Grid: TypeAlias = Mapping[str, tuple[float, ...]]
 
 PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
@@ -90,11 +92,29 @@ class Method:
         """Over how many hidden layers to average: one for a method without."""
         return HIDDEN_SEEDS if any("hidden" in stage for stage in self.stages) else 1
 
+    def build(
+        self, parameters: Parameters, graph: TaskGraph, n_features: int, per: Clock, make: Make | None = None
+    ) -> Learner:
+        """Return the learner with these parameters, without a hidden layer; `per` is what MT-WRLS forgets by."""
+        rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ("hidden", "ridge")}
+        make = make or self.make
+        if make is None:
+            raise InputError(f"{self.name} has no model: name a method that learns")
+        if make is MTWRLS:
+            rest["forgetting"] = Exponential(rest["forgetting"], per)
+        return make(graph_with(graph, parameters.get("ridge")), n_features, **rest)
+
     def candidates(self, stage: Grid, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:
         """Go through the grid of a stage, with the other parameters as they are best so far."""
         grid = {name: forgetting if values is FROM_PLAN else values for name, values in stage.items()}
         for values in product(*grid.values()):
             yield best | dict(zip(grid, values, strict=True))
+
+
+@lru_cache(maxsize=16)
+def graph_with(graph: TaskGraph, ridge: float | None) -> TaskGraph:
+    """Return the graph with another ridge; without one, the graph without edges."""
+    return TaskGraph.independent(graph) if ridge is None else replace(graph, ridge=ridge)
 
 
 def _rbf(tasks: TaskGraph, n_features: int, width: float, penalty: float, novelty: float) -> Learner:

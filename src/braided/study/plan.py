@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from braided import __version__
 from braided.errors import InputError
 from braided.streams import Panel
-from braided.study.methods import METHODS, find_method
+from braided.study.methods import METHODS, Clock, find_method
 from braided.types import Flags, Floats
 from braided.validate import count
 
@@ -36,7 +36,7 @@ class Plan:
     seed: int = 0
     logarithm: bool = False  # of the levels, so that differences are growth rates
     forgetting: tuple[float, ...] = FORGETTING  # what σ is tuned among
-    per: Literal["sample", "round"] = "sample"  # what MT-WRLS forgets by; single filters by their own samples
+    per: Clock = "sample"  # what MT-WRLS forgets by; single filters by their own samples
     methods: tuple[str, ...] = tuple(METHODS)
 
     def __post_init__(self) -> None:

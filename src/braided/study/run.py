@@ -13,9 +13,7 @@ import numpy as np
 from braided.evaluation import Evaluation, Protocol, evaluate
 from braided.features import ELM, Lags, Scale
 from braided.features.lags import Samples
-from braided.forgetting import Exponential
 from braided.graph import TaskGraph
-from braided.learners import MTWRLS
 from braided.study.methods import METHODS, Inputs, Make, Method, Parameters
 from braided.study.plan import LENGTH, Plan, Unit
 from braided.types import Floats
@@ -34,19 +32,11 @@ class Window:
     plan: Plan
     train: int  # steps
     _parts: dict[tuple[Inputs, int, int], tuple[Samples, Samples]] = field(default_factory=dict, init=False)
-    _graphs: dict[float | None, TaskGraph] = field(default_factory=dict, init=False)
 
     @cached_property
     def graph(self) -> TaskGraph:
         """Spearman correlations of the differences in the training part."""
         return TaskGraph.from_history(self.levels[: self.train], self.tasks)
-
-    def graph_with(self, ridge: float | None) -> TaskGraph:
-        """Return the graph with a ridge of its own; without one, the graph without edges."""
-        if ridge not in self._graphs:
-            alone = TaskGraph.independent(self.tasks)
-            self._graphs[ridge] = alone if ridge is None else TaskGraph(self.graph.similarity, self.tasks, ridge=ridge)
-        return self._graphs[ridge]
 
     def every(self, method: Method) -> int:
         """Return the rounds between refits, in proportion to the window."""
@@ -93,11 +83,8 @@ def run_part(
     seed: int = 0,
 ) -> Evaluation:
     """Forecast the training (0) or test part (1) of a window from scratch; `seed` draws a hidden layer."""
-    rest = dict(parameters)
-    samples = window.parts(method.inputs, int(rest.pop("hidden", 0)), seed)[part]
-    graph = window.graph_with(rest.pop("ridge", None))
-    clock = {"forgetting": Exponential(rest.pop("forgetting"), window.plan.per)} if make is MTWRLS else {}
-    learner = make(graph, samples.X.shape[1], **rest, **clock)
+    samples = window.parts(method.inputs, int(parameters.get("hidden", 0)), seed)[part]
+    learner = method.build(parameters, window.graph, samples.X.shape[1], window.plan.per, make)
     return evaluate(learner, samples, protocol, every=window.every(method))
 
 

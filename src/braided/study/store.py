@@ -40,23 +40,11 @@ class Store:
     @property
     def about(self) -> dict[str, Any]:
         """The plan and the data that the tables belong to."""
-        try:
-            return dict(json.loads((self.folder / "plan.json").read_text("utf-8")))
-        except (OSError, ValueError) as error:
-            raise FileError(f"{self.folder} holds no study that can be read ({error}): run it anew") from error
+        return read_plan(self.folder / "plan.json", "study")
 
     def open(self, about: dict[str, Any]) -> None:
         """Start the store, or continue one of the same plan; refuse one of another."""
-        about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
-        held = self.about if (self.folder / "plan.json").exists() else about
-        for name in sorted(about.keys() | held.keys()):
-            if held.get(name) != about.get(name):
-                found, wanted = (_short(one.get(name)) for one in (held, about))
-                raise FileError(
-                    f"{self.folder} holds a study with {name} {found}, not {wanted}: "
-                    "choose another folder (--out), or start again (--fresh)"
-                )
-        self._write("plan.json", json.dumps(about, indent=1).encode())  # anew, to see at once whether it can be
+        open_plan(self.folder / "plan.json", about, "study")
 
     def has(self, unit: Unit) -> bool:
         """Whether a unit is finished."""
@@ -71,7 +59,7 @@ class Store:
             buffer = pa.BufferOutputStream()
             rows = [pa.RecordBatch.from_pydict(_columns(block)) for block in tables[name]]
             parquet.write_table(pa.Table.from_batches(rows), buffer, compression="zstd")
-            self._write(f"{name}/{unit.label}.parquet", buffer.getvalue().to_pybytes())
+            write_whole(self.folder / name / f"{unit.label}.parquet", buffer.getvalue().to_pybytes())
 
     def read(self, name: str, **wanted: Any) -> Columns:
         """Return the rows of a table that have the values wanted, column by column, in the order of the units."""
@@ -87,17 +75,38 @@ class Store:
         )
         return {column: table[column].to_numpy() for column in table.column_names}
 
-    def _write(self, name: str, content: bytes) -> None:
-        path = self.folder / name
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(content)
-            draft.replace(path)
-        except OSError as error:
+
+def read_plan(path: Path, what: str) -> dict[str, Any]:
+    """Return the plan that the results beside it belong to."""
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path.parent} holds no {what} that can be read ({error}): run it anew") from error
+
+
+def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
+    """Write down the plan of what is about to be done, or see that it is the one that is there."""
+    about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
+    held = read_plan(path, what) if path.exists() else about
+    for name in sorted(about.keys() | held.keys()):
+        if held.get(name) != about.get(name):
+            found, wanted = (_short(one.get(name)) for one in (held, about))
             raise FileError(
-                f"can't write to {self.folder} ({error.strerror}): choose another folder (--out)"
-            ) from error
+                f"{path.parent} holds a {what} with {name} {found}, not {wanted}: "
+                "choose another folder (--out), or start again (--fresh)"
+            )
+    write_whole(path, json.dumps(about, indent=1).encode())  # anew, to see at once whether it can be
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        raise FileError(f"can't write to {path.parent} ({error.strerror}): choose another folder (--out)") from error
 
 
 def _columns(block: Block) -> Columns:

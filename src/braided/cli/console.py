@@ -1,0 +1,78 @@
+"""What the commands share: a console, tables and a progress bar on it, and common options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from braided.report.tables import Table
+
+SILENCE = 10.0  # seconds between lines of progress where there is no terminal
+
+# Declared for --help and the parser; `main` looks into sys.argv, as parsing itself may be what fails.
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Jobs = Annotated[int, typer.Option(help="Processes; -1 is one per core.")]
+
+
+class Tell(Protocol):
+    """Takes up how far something is: the share done, and of how many parts."""
+
+    def __call__(self, what: str, share: float, parts: str = "") -> None:
+        """Show it."""
+
+
+def console() -> Console:
+    """Return a console wide enough for the tables: a terminal that is not may break lines, but no number is cut."""
+    return Console(width=max(Console().width, 140))
+
+
+@contextmanager
+def progress() -> Iterator[Tell]:
+    """Show a bar on a terminal, and else a line on standard error now and then."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    terminal = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[parts]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    last = monotonic()
+    with Progress(*columns, console=terminal, disable=not terminal.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=1.0, parts="")
+
+        def tell(what: str, share: float, parts: str = "") -> None:
+            nonlocal last
+            if bar.tasks[0].description != what and share < 0.01:
+                bar.reset(task, total=1.0)
+            bar.update(task, completed=share, description=what, parts=parts or f"{100 * share:.0f} %")
+            if not terminal.is_terminal and monotonic() - last > SILENCE:
+                last = monotonic()
+                terminal.print(f"{what}: {parts or f'{100 * share:.0f} %'}", highlight=False)
+
+        yield tell
+
+
+def show(table: Table, on: Console) -> None:
+    """Print a table."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    shown = RichTable(
+        title=table.title, caption=table.note, box=box.SIMPLE, title_justify="left", caption_justify="left"
+    )
+    for place, (group, column) in enumerate(zip(table.above, table.columns, strict=True)):
+        first = place == 0 or table.above[place - 1] != group
+        shown.add_column(f"{group if first else ''}\n{column}", justify="right" if place else "left", no_wrap=True)
+    for place, row in enumerate(table.rows):
+        shown.add_row(*row, style="bold" if table.best_first and place == 0 else "")
+    on.print(shown)

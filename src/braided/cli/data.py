@@ -1,0 +1,74 @@
+"""The commands for data: what comes with the package, and loaders for files in forms of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braided.cli.console import Debug, console
+from braided.errors import InputError
+
+app = typer.Typer(help="Data: list what there is, write it as a table, load WIND Toolkit files.")
+
+
+@app.callback(invoke_without_command=True)
+def _list(context: typer.Context) -> None:
+    """List the data that come with the package, and the loaders."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.table import Table as RichTable
+
+    from braided.streams import EMBEDDED, open_panel
+
+    table = RichTable(box=None, show_header=False, pad_edge=False)
+    for name in (*EMBEDDED, "synthetic"):
+        panel = open_panel(name)
+        steps, missing = len(panel.times), int((panel.values != panel.values).sum())
+        size = f"{len(panel.tasks)} streams × {steps} steps, {panel.times[0]} to {panel.times[-1]}, {missing} missing"
+        table.add_row(f"[bold]{name}[/]", f"{size}; {panel.source}")
+    table.add_row("[bold]a file[/]", "CSV or Parquet, long or wide: braided run FILE, braided study --data FILE")
+    table.add_row("[bold]wind-toolkit[/]", "NREL's CSV, SAM .srw or HDF5: braided data wind-toolkit --help")
+    console().print(table)
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="la-haute-borne, us-incomes or synthetic.")],
+    out: Annotated[Path, typer.Argument(help="A CSV or Parquet file to write.")],
+    debug: Debug = False,
+) -> None:
+    """Write data that come with the package as a long table."""
+    from braided.streams import open_panel, write_table
+
+    panel = open_panel(name)
+    write_table(panel, out)
+    print(f"{panel!r} written to {out.resolve()}")
+
+
+@app.command()
+def wind_toolkit(
+    files: Annotated[list[Path], typer.Argument(help="Files of NREL's WIND Toolkit (CSV, .srw, HDF5), or folders.")],
+    out: Annotated[Path, typer.Option(help="A CSV or Parquet file to write.")] = Path("wind-toolkit.parquet"),
+    height: Annotated[int, typer.Option(help="Metres above ground.")] = 100,
+    near: Annotated[str, typer.Option(help="A point: latitude,longitude in degrees.")] = "",
+    sites: Annotated[int | None, typer.Option(help="So many sites, the nearest to the point.", min=1)] = None,
+    within_km: Annotated[float | None, typer.Option(help="Sites within so many kilometres of the point.")] = None,
+    start: Annotated[str | None, typer.Option(help="First day or moment, such as 2012-01-01.")] = None,
+    end: Annotated[str | None, typer.Option(help="Last day or moment, such as 2012-03-31.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Turn WIND Toolkit files into a long table that `run` and `study` read."""
+    from braided.streams import read_wind_toolkit, write_table
+
+    try:
+        point = tuple(map(float, near.split(","))) if near else None
+    except ValueError as error:
+        raise InputError(f"--near is {near!r}: write latitude,longitude, such as 25.76,-80.19") from error
+    if point is not None and len(point) != 2:
+        raise InputError(f"--near is {near!r}: write latitude,longitude, such as 25.76,-80.19")
+    where = None if point is None else (point[0], point[1])
+    panel = read_wind_toolkit(files, height=height, near=where, sites=sites, within_km=within_km, start=start, end=end)
+    write_table(panel, out)
+    print(f"{panel!r} written to {out.resolve()}")

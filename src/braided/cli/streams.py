@@ -1,0 +1,357 @@
+"""The commands for streams of one's own: run, tune, forecast, inspect."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from braided.cli.console import Debug, Jobs, console, progress, show
+from braided.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from braided.forecasting import Forecaster, Forecasts
+    from braided.runs import Settings
+    from braided.streams import Rounds
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        help="CSV or Parquet files, long (time, task, value) or wide (time, a column per task), read as one table; "
+        "or la-haute-borne, us-incomes, synthetic; or - for lines from standard input."
+    ),
+]
+Time = Annotated[str | None, typer.Option("--time", help="Column of the times, if it is not guessed.")]
+Task = Annotated[str | None, typer.Option("--task", help="Column of the tasks, if it is not guessed.")]
+Value = Annotated[str | None, typer.Option("--value", help="Column of the values, if it is not guessed.")]
+Features = Annotated[
+    str, typer.Option(help="Columns of further features, with commas between; their last values are used.")
+]
+SortRows = Annotated[int, typer.Option(help="Rows that may be out of order, kept in memory.", min=0)]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="Methods to choose among, with commas between; `braided methods` lists them. Default: the usual."
+    ),
+]
+Lags = Annotated[int | None, typer.Option(help="Past changes as features; by default 9, or fewer.", min=1)]
+Log = Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")]
+Without = Annotated[list[str] | None, typer.Option(help="A task to leave out; may be repeated.")]
+SORT_ROWS = 2_000_000
+
+
+def run(
+    files: Files,
+    time: Time = None,
+    task: Task = None,
+    value: Value = None,
+    features: Features = "",
+    method: Method = "",
+    parameters: Annotated[
+        str, typer.Option(help="Of one method, instead of tuning: penalty=10,ridge=1,… or a file that `tune` wrote.")
+    ] = "",
+    tune: Annotated[float, typer.Option(help="Leading share of the rounds to tune on.")] = 0.2,
+    lags: Lags = None,
+    log: Log = False,
+    interval: Annotated[float, typer.Option(help="Share of the values that intervals are to hold.")] = 0.9,
+    without: Without = None,
+    model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the forecasts, the model and the report.")] = Path("braided-run"),
+    form: Annotated[
+        Literal["parquet", "csv"], typer.Option("--format", help="Of the forecasts: parquet or csv.")
+    ] = "parquet",
+    save: Annotated[Path | None, typer.Option(help="Where the model is saved; by default in the folder.")] = None,
+    every: Annotated[int, typer.Option(help="Samples between saves.", min=1)] = 1_000_000,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what an earlier run left, and start again.")] = False,
+    jobs: Jobs = 1,
+    sort_rows: SortRows = SORT_ROWS,
+    on_error: Annotated[
+        Literal["skip", "stop"], typer.Option(help="What to do with a bad line of standard input: skip it, or stop.")
+    ] = "skip",
+    warm_up: Annotated[int, typer.Option(help="Rounds of standard input to tune on.", min=5)] = 200,
+    debug: Debug = False,
+) -> None:
+    """Forecast every value of a table before it is learned; say whether sharing pays; keep forecasts and model.
+
+    Stopped and started again, a run goes on from the model it saved last, and ends with the same forecasts.
+    """
+    from braided.report import write_run_report
+    from braided.runs import run as run_table
+
+    names = {"time": time, "task": task, "value": value, "features": _list(features)}
+    settings = _settings(method, parameters, tune, lags, log, interval, without, model)
+    if files == ["-"]:
+        _live(names, settings, save, every, on_error, warm_up)
+        return
+    began = perf_counter()
+    rounds = _open(files, sort_rows, **names)
+    print(f"{rounds.name}: {rounds.columns.describe()}")
+    saved, forecasts = save or out / "model.braided", out / f"forecasts.{form}"
+    if fresh:
+        _forget(saved, forecasts)
+    with progress() as tell:
+        done = run_table(rounds, settings, forecasts, saved, every, jobs, tell)
+    _show(done.forecaster)
+    page = write_run_report(done, out)
+    what = "went on and took" if done.continued else "took"
+    print(f"\nThe run {what} {perf_counter() - began:.0f} s. Report: {page.resolve()}")
+    for name, path in (("Forecasts", done.forecasts), ("Model", saved)):
+        if path is not None:
+            print(f"{name}: {path.resolve()}")
+
+
+def tune(
+    files: Files,
+    time: Time = None,
+    task: Task = None,
+    value: Value = None,
+    features: Features = "",
+    method: Method = "",
+    share: Annotated[float, typer.Option(help="Leading share of the rounds to tune on.")] = 0.2,
+    search: Annotated[
+        Literal["halving", "grid"], typer.Option(help="Try the promising ones for long, or all of them.")
+    ] = "halving",
+    lags: Lags = None,
+    log: Log = False,
+    without: Without = None,
+    out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the trials of an earlier search.")] = False,
+    jobs: Jobs = -1,
+    sort_rows: SortRows = SORT_ROWS,
+    debug: Debug = False,
+) -> None:
+    """Find the method and parameters that forecast the leading part of a table best.
+
+    Trials are kept beside the file: stopped and started again, the search goes on.
+    """
+    from braided.report.run_tables import trials
+    from braided.runs import Settings, choose, read_head, write_choice
+
+    settings = Settings(
+        methods=_list(method), tune=share, how=search, lags=lags, logarithm=log, without=tuple(without or ())
+    )
+    rounds = _open(files, sort_rows, time=time, task=task, value=value, features=_list(features))
+    print(f"{rounds.name}: {rounds.columns.describe()}")
+    kept = out.with_name(out.name + ".trials")
+    if fresh:
+        kept.unlink(missing_ok=True)
+    with progress() as tell:
+        head = read_head(rounds, settings)
+        choice = choose(head, settings, jobs, kept, tell)
+    show(trials(choice.describe(), len(head.times)), console())
+    write_choice(out, choice, head)
+    print(f"{choice.tried} trials on {len(head.times)} rounds. To use it: braided run … --parameters {out}")
+
+
+def forecast(
+    model: Annotated[Path, typer.Argument(help="A model that `run` saved.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files with newer rows, which are learned first; older ones are skipped.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Where to save the model with what it has learned.")] = None,
+    form: Annotated[
+        Literal["table", "csv", "json"], typer.Option("--format", help="What to print: table, csv or json lines.")
+    ] = "table",
+    sort_rows: SortRows = SORT_ROWS,
+    debug: Debug = False,
+) -> None:
+    """Let a saved model learn newer rows, and print its forecasts of the next round."""
+    import braided
+
+    forecaster = _load(model)
+    if files:
+        from braided.runs import learn
+
+        before = forecaster.rounds
+        with progress() as tell:
+            learn(forecaster, _open(files, sort_rows, **_columns(forecaster)), tell)
+        print(f"learned {forecaster.rounds - before} rounds, up to {forecaster.last_time}", file=sys.stderr)
+    if save is not None:
+        braided.save(forecaster, save)
+    _print_forecasts(forecaster.ahead(), form)
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model that `run` or braided.save wrote.")], debug: Debug = False
+) -> None:
+    """Say what a saved model is, what it has seen, how good it has been, and which tasks are alike."""
+    import braided
+    from braided.forecasting import Forecaster
+    from braided.report.run_tables import facts, links
+
+    loaded = braided.load(model)
+    screen = console()
+    for name, text in facts(loaded).items():
+        screen.print(f"[bold]{name}[/]: {text}", highlight=False)
+    if isinstance(loaded, Forecaster):
+        _show(loaded)
+    show(links(loaded.graph), screen)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _settings(
+    method: str,
+    parameters: str,
+    tune: float,
+    lags: int | None,
+    log: bool,
+    interval: float,
+    without: list[str] | None,
+    model: Path | None,
+) -> Settings:
+    from braided.runs import Settings, read_choice
+
+    given: dict[str, Any] = {"methods": _list(method)}
+    if parameters and "=" in parameters and not Path(parameters).exists():
+        given["parameters"] = _numbers(parameters)
+    elif parameters:
+        given = read_choice(Path(parameters))
+    fixed = {"tune": tune, "logarithm": log, "coverage": interval, "without": tuple(without or ())}
+    start = "" if model is None else str(model)
+    return Settings(**{"lags": lags} | given | fixed, model=start)
+
+
+def _numbers(text: str) -> dict[str, float]:
+    numbers = {}
+    for part in _list(text):
+        name, _, number = part.partition("=")
+        try:
+            numbers[name.strip()] = float(number)
+        except ValueError as error:
+            raise InputError(f"parameter {part!r}: write a name and a number, such as penalty=10") from error
+    return numbers
+
+
+def _open(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
+    from braided.streams import EMBEDDED, open_panel, open_rounds
+
+    if "-" in files:
+        raise InputError("- (standard input) stands alone, and only in `braided run`: give files otherwise")
+    known = (*EMBEDDED, "synthetic")
+    if len(files) == 1 and (files[0] in known or not Path(files[0]).exists()):
+        return open_rounds(open_panel(files[0]), sort_rows=sort_rows)
+    return open_rounds(files[0] if len(files) == 1 else files, sort_rows=sort_rows, **columns)
+
+
+def _forget(model: Path, forecasts: Path) -> None:
+    """Delete what a run left behind, and nothing else."""
+    for path in (model, model.with_name(model.name + ".json"), forecasts):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(forecasts.with_name(f".{forecasts.name}.parts"), ignore_errors=True)
+
+
+def _load(path: Path) -> Forecaster:
+    import braided
+    from braided.forecasting import Forecaster
+
+    if not path.exists():
+        raise FileError(f"{path} does not exist: give a model that `braided run` saved")
+    loaded = braided.load(path)
+    if not isinstance(loaded, Forecaster):
+        raise FileError(f"{path} holds a {type(loaded).__name__}, which knows no streams: give one that `run` saved")
+    return loaded
+
+
+def _columns(forecaster: Forecaster) -> dict[str, Any]:
+    """The columns that the model was learned from."""
+    known = forecaster.about.get("columns") or {}
+    features = tuple(known.get("features") or ())
+    return {
+        "time": known.get("time"),
+        "task": known.get("task"),
+        "value": known.get("value") or None,
+        "features": features,
+    }
+
+
+def _show(forecaster: Forecaster) -> None:
+    from braided.report.run_tables import errors
+    from braided.runs.summary import in_words
+
+    screen = console()
+    table = errors(forecaster)
+    if table.rows:
+        show(table, screen)
+    for sentence in in_words(forecaster):
+        screen.print(f"• {sentence}", highlight=False)
+
+
+def _print_forecasts(made: Forecasts, form: str, header: bool = True) -> None:
+    """One forecast a line; the table is for people."""
+    from braided.runs.output import as_lines
+
+    if form == "table":
+        from rich.table import Table as RichTable
+
+        shown = RichTable(box=None, pad_edge=False)
+        for column in ("time", "task", "forecast", "low", "high"):
+            shown.add_column(column, justify="left" if column in ("time", "task") else "right")
+        for row in as_lines(made, "csv"):
+            shown.add_row(*row.split(","))
+        console().print(shown)
+        return
+    if form == "csv" and header:
+        print("time,task,forecast,low,high")
+    for line in as_lines(made, form):
+        print(line)
+    sys.stdout.flush()
+
+
+def _live(
+    columns: dict[str, Any], settings: Settings, save: Path | None, every: int, on_error: str, warm_up: int
+) -> None:
+    """Read lines from standard input until it ends; print forecasts as they become possible."""
+    import braided
+    from braided.runs.live import Live
+    from braided.streams.lines import Lines
+
+    def note(text: str) -> None:
+        print(f"braided: {text}", file=sys.stderr, flush=True)
+
+    forecaster = _load(Path(settings.model)) if settings.model else None
+    known = _columns(forecaster) if forecaster is not None else {}
+    named: dict[str, Any] = known | {name: given for name, given in columns.items() if given}
+    lines = Lines(**named)
+    live = Live(lines, settings, forecaster, warm_up, note)
+    printed = False
+
+    def put(made: Forecasts) -> None:
+        nonlocal printed
+        _print_forecasts(made, lines.form or "json", header=not printed)
+        printed = True
+
+    saved = live.samples
+    skipped = 0
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            for made in live.feed(_decoded(raw, number), number):
+                put(made)
+        except InputError as error:
+            if on_error == "stop":
+                if save is not None and live.forecaster is not None:
+                    braided.save(live.forecaster, save)
+                raise
+            skipped += 1
+            note(str(error))
+        if save is not None and live.forecaster is not None and live.samples - saved >= every:
+            braided.save(live.forecaster, save)
+            saved = live.samples
+    for made in live.end():
+        put(made)
+    if save is not None and live.forecaster is not None:
+        braided.save(live.forecaster, save)
+    note(f"standard input ended after {live.samples} samples; {skipped} bad lines")
+
+
+def _decoded(raw: bytes, number: int) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"line {number} is no UTF-8 text ({error.reason}): send it as UTF-8") from error

@@ -1,0 +1,120 @@
+"""The commands of the study."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from braided.cli.console import Debug, Jobs, console, progress, show
+from braided.errors import InputError
+
+if TYPE_CHECKING:
+    from braided.streams import Panel
+    from braided.study import Plan, Results
+
+QUICK = (
+    "mt-wrls",
+    "mt-oslssvr",
+    "wrls",
+    "mogd",
+    "mt-wrls-neighbours",
+    "wrls-neighbours",
+    "no-change",
+    "last-change",
+    "mean-change",
+)
+QUICK_WINDOWS = 4
+
+
+def study(
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="la-haute-borne, us-incomes, synthetic, or a CSV or Parquet file of timestamp, site, value; may be "
+            "repeated. Default: the first two."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results and the report.")] = Path("braided-study"),
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Names, with commas between; by default all, with --quick nine. `braided methods` lists them."
+        ),
+    ] = "",
+    windows: Annotated[
+        int | None, typer.Option(help="Windows to draw at most; by default 30, with --quick 4.", min=1)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Draws the windows, and the synthetic field.", min=0)] = 0,
+    jobs: Jobs = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="A few windows and methods: a first look.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the stored results of these data, and start again.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Run the paper's experiment and its contenders, and write a report.
+
+    What is finished stays in the folder: stopped and started again, the study goes on where it was.
+    """
+    from braided.report import write_report
+    from braided.streams import EMBEDDED, open_panel
+    from braided.study import METHODS, plan_for
+    from braided.study.plan import WINDOWS
+
+    began = perf_counter()
+    names = tuple(name.strip() for name in methods.split(",") if name.strip()) or (QUICK if quick else tuple(METHODS))
+    panels = [open_panel(name, seed) for name in data or EMBEDDED]
+    count = windows or (QUICK_WINDOWS if quick else WINDOWS)
+    plans = [plan_for(panel, count, seed, names) for panel in panels]  # all of them, before anything is run
+    called = [panel.name for panel in panels]
+    if len(set(called)) < len(called):
+        raise InputError(f"two data of one name among {', '.join(called)}: each has a folder of its name; rename one")
+    studies = [_run(plan, panel, jobs, fresh, out) for plan, panel in zip(plans, panels, strict=True)]
+    for results in studies:
+        _show(results)
+    page = write_report(studies, out)
+    print(f"\nThe study took {perf_counter() - began:.0f} s. Report: {page.resolve()}")
+
+
+def list_methods(debug: Debug = False) -> None:
+    """List the methods of the study."""
+    from rich.table import Table as RichTable
+
+    from braided.study import METHODS
+
+    table = RichTable(box=None, show_header=False, pad_edge=False)
+    for method in METHODS.values():
+        table.add_row(f"[bold]{method.name}[/]", method.about)
+    console().print(table)
+
+
+def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results:
+    from braided.study import Results, run_study
+
+    folder = out / "store" / panel.name
+    if fresh and (folder / "plan.json").exists():
+        shutil.rmtree(folder)
+    with progress() as tell:
+
+        def told(done: int, total: int, last: str) -> None:
+            tell(f"{panel.name} {last}", done / max(total, 1), f"{done}/{total}")
+
+        return Results(run_study(plan, panel, folder, jobs, told))
+
+
+def _show(results: Results) -> None:
+    from braided.report.tables import findings, tables
+
+    screen = console()
+    what = "synthetic data, " if results.about["synthetic"] else ""
+    size = f"{results.windows} window{'s' * (results.windows > 1)} of {results.about['length']} steps"
+    screen.print(f"\n[bold]{results.name}[/], {len(results.tasks)} tasks, {size} ({what}{results.about['source']})")
+    for table in tables(results):
+        if table.group != "other":
+            show(table, screen)
+    for sentence in findings(results):
+        screen.print(f"• {sentence}", highlight=False)

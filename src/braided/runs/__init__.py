@@ -1,0 +1,20 @@
+"""Runs: a table, or lines as they come, through a forecaster that was tuned on the leading part."""
+
+from braided.runs.head import Head
+from braided.runs.run import Run, Settings, choose, learn, read_choice, read_head, run, write_choice
+from braided.runs.search import Choice, Trial, search
+
+__all__ = [
+    "Choice",
+    "Head",
+    "Run",
+    "Settings",
+    "Trial",
+    "choose",
+    "learn",
+    "read_choice",
+    "read_head",
+    "run",
+    "search",
+    "write_choice",
+]

@@ -1,0 +1,136 @@
+"""Summary: what a forecaster's record says, as rows and in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from braided.forecasting import Forecaster
+from braided.types import Floats
+
+SMALL = 0.05  # per cent: less is the same
+MOST_NAMES = 5
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Errors per task, in the order of the tasks; NaN where there is nothing to compare with."""
+
+    tasks: tuple[Any, ...]
+    counts: Floats  # forecasts scored
+    rmse: Floats  # in the units of the values, or growth where logarithms are learned
+    to_no_change: Floats  # over the error of "no change"
+    single_to_no_change: Floats  # that of one filter per stream
+    to_last_change: Floats
+    to_single: Floats  # over the error of one filter per stream
+    coverage: Floats  # share of the values in their intervals
+
+    @classmethod
+    def of(cls, forecaster: Forecaster) -> Summary:
+        """Take it from the record."""
+        record = forecaster.record
+        own, single, no_change, last_change = record.rmse.T
+        return cls(
+            forecaster.tasks,
+            record.counts,
+            own * forecaster.units.scale,
+            _ratio(own, no_change),
+            _ratio(single, no_change),
+            _ratio(own, last_change),
+            _ratio(own, single),
+            _ratio(record.covered, record.intervals),
+        )
+
+    @property
+    def scored(self) -> bool:
+        """Whether there is a forecast with an error to compare."""
+        return bool((~np.isnan(self.to_no_change)).any())
+
+    @property
+    def gains(self) -> Floats:
+        """By how many per cent sharing lowers the error, per task."""
+        return 100.0 * (1.0 - self.to_single)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The means over the tasks."""
+        names = ("to_no_change", "single_to_no_change", "to_last_change", "to_single", "coverage")
+        columns = {name: getattr(self, name) for name in names}
+        return {name: float(np.nanmean(column)) if self.scored else np.nan for name, column in columns.items()}
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    return np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0.0)
+
+
+def in_words(forecaster: Forecaster) -> list[str]:
+    """Return what the record says, also where it goes against the method."""
+    summary = Summary.of(forecaster)
+    if not summary.scored:
+        return ["There was nothing to forecast after the part to tune on."]
+    return [_sharing(forecaster, summary), _skill(summary), *_intervals(forecaster, summary), *_trouble(forecaster)]
+
+
+def _sharing(forecaster: Forecaster, summary: Summary) -> str:
+    if forecaster.single is None:
+        return "Sharing did not pay on the part to tune on, so each stream has a filter of its own."
+    gains = summary.gains
+    known = ~np.isnan(gains)
+    helped, hurt = known & (gains >= SMALL), known & (gains <= -SMALL)
+    mean = 100.0 * (1.0 - summary.means["to_single"])
+    verb = "helps" if mean > 0.0 else "does not help"
+    said = f"Sharing {verb}: {_percent(mean)} error than with one filter per stream, on average; "
+    said += f"it lowers the error of {helped.sum()} of {known.sum()} streams"
+    if hurt.any():
+        worst = np.flatnonzero(hurt)[np.argsort(gains[hurt])]
+        names = ", ".join(f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in worst[:MOST_NAMES])
+        more = f" and {len(worst) - MOST_NAMES} more" * (len(worst) > MOST_NAMES)
+        said += f", and raises that of {names}{more}"
+    return said + "."
+
+
+def _skill(summary: Summary) -> str:
+    means = summary.means
+    own, goes_on = (100.0 * (1.0 - means[name]) for name in ("to_no_change", "to_last_change"))
+    said = f"{_percent(own)} error than the forecast “no change”, {_percent(goes_on)} than “the last change repeats”"
+    worse = [summary.tasks[place] for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALL / 100.0)]
+    if worse:
+        names = ", ".join(map(str, worse[:MOST_NAMES])) + f" and {len(worse) - MOST_NAMES} more" * (
+            len(worse) > MOST_NAMES
+        )
+        said += f"; “no change” is better for {names}"
+    return f"{said}."
+
+
+def _percent(gain: float) -> str:
+    return f"{abs(gain):.{1 if abs(gain) >= SMALL else 2}f} % {'less' if gain >= 0 else 'more'}"
+
+
+def _intervals(forecaster: Forecaster, summary: Summary) -> list[str]:
+    if not forecaster.record.intervals.any():
+        return []
+    low, high = np.nanmin(summary.coverage), np.nanmax(summary.coverage)
+    return [
+        f"Intervals of {100 * forecaster.coverage:g} % held {100 * forecaster.record.coverage:.1f} % of the values "
+        f"({100 * low:.1f} to {100 * high:.1f} % by stream)."
+    ]
+
+
+def _trouble(forecaster: Forecaster) -> list[str]:
+    said = []
+    if forecaster.gaps:
+        count = f"{forecaster.gaps} gap{'s' * (forecaster.gaps > 1)}"
+        said.append(f"{count} longer than the usual step; lags do not reach across.")
+    if forecaster.unforecast:
+        said.append(f"{forecaster.unforecast:,} values had no forecast: one of the values before was missing.")
+    if forecaster.breakdowns:
+        times = f"{forecaster.breakdowns} time{'s' * (forecaster.breakdowns > 1)}"
+        said.append(f"The arithmetic broke down {times}; the learner started afresh (stronger penalties help).")
+    waiting = [task for task in forecaster.columns if task not in forecaster.tasks]
+    if waiting:
+        names = ", ".join(map(str, waiting[:MOST_NAMES]))
+        said.append(f"{names} had too few values to join.")
+    return said

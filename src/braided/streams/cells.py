@@ -1,0 +1,150 @@
+"""From columns of Arrow to times, names and numbers; the first cell that refuses is named with its place."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.streams.panel import Times
+from braided.types import Floats, Ints
+
+MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capital letters
+NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
+TIME_REMEDY = "write all as 2024-01-31 18:30:00 (ISO 8601), or all with a UTC offset, or all as integers such as years"
+
+Where = Callable[[int], str]  # from a row of the column to the place where a reader of the file finds it
+
+
+def numbers(column: Any, name: str, where: Where) -> Floats:
+    """Return finite numbers, NaN where one is missing."""
+    parsed = _cast(column, "double")
+    if parsed is None:
+        column = _plain(column, MISSING)
+        parsed = _cast(column, "double")
+        if parsed is None:
+            row = _first_refused(column, "double")
+            text = column[row].as_py()
+            remedy = "write a number, or NA where it is missing"
+            if re.match(NUMBER, str(text)) and "," in text:
+                remedy = f"this has a decimal comma; write a point, {text.replace(',', '.')}"
+            _refuse(column, row, name, where, remedy)
+    found: Floats = parsed.to_numpy(zero_copy_only=False)
+    for infinite in np.flatnonzero(np.isinf(found)).tolist():
+        _refuse(column, infinite, name, where, "write a finite number, or NA")
+    return found
+
+
+def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
+    """Return times as integers, microseconds in UTC if they are dates, and of which kind: `kind`, if it is not None."""
+    import pyarrow as pa  # slow to import, here and below
+
+    column = _decoded(column)
+    kinds = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")]  # a text fits one of them at most
+    if not _is_text(column.type):
+        has_zone = getattr(column.type, "tz", None) is not None
+        kinds = [kinds[1 + has_zone] if pa.types.is_temporal(column.type) else kinds[0]]
+    parsed = None if column.null_count or kind not in kinds else _cast(column, kind)
+    if parsed is None:
+        column = _filled(_plain(column), name, where)
+        if kind is None:
+            kind = next((kind for kind in kinds if _cast(column[:1], kind) is not None), kinds[0])
+        parsed = _cast(column, kind) if kind in kinds else None
+        if parsed is None:
+            row = _first_refused(column, kind) if kind in kinds else 0
+            _refuse(column, row, name, where, TIME_REMEDY)
+    return parsed.view("int64").to_numpy(), kind
+
+
+def labels(column: Any, name: str, where: Where) -> tuple[list[str], Ints]:
+    """Return names, some perhaps twice, and which of them each row has."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        text = _cast(column, "string")
+        if text is None:
+            _refuse(column, 0, name, where, "write a name")
+        column = text.dictionary_encode()
+    found = [text.strip() if text else "" for text in column.dictionary.cast("string").to_pylist()]
+    if column.null_count or "" in found:
+        _filled(_plain(column), name, where)
+    return found, column.indices.to_numpy()
+
+
+def is_number(column: Any) -> bool:
+    """Tell whether numbers are in a column, perhaps with text between them, or nothing at all."""
+    import pyarrow.compute as pc
+
+    column = _plain(column, MISSING)
+    if not _is_text(column.type):
+        return str(column.type) != "bool" and _cast(column, "double") is not None
+    return column.null_count == len(column) or bool(pc.any(pc.match_substring_regex(column, NUMBER)).as_py())
+
+
+def is_date(column: Any) -> bool:
+    """Tell whether a column holds dates."""
+    import pyarrow as pa
+
+    first = _plain(column)[:1]
+    return pa.types.is_temporal(first.type) or (
+        _is_text(first.type) and any(_cast(first, pa.timestamp("us", zone)) is not None for zone in (None, "UTC"))
+    )
+
+
+def to_seconds(stamps: Times) -> Times:
+    """Return times to the second where that is exact, else as they are."""
+    if stamps.dtype.kind == "i":
+        return stamps
+    seconds = stamps.astype("datetime64[s]")
+    return seconds if (seconds == stamps).all() else stamps
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+def _decoded(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _plain(column: Any, missing: tuple[str, ...] = ("",)) -> Any:
+    """A column; if it is text, without spaces around it, and null where it is one of `missing`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _decoded(column)
+    if _is_text(column.type):
+        column = pc.utf8_trim_whitespace(column.cast("string"))
+        column = pc.if_else(pc.is_in(pc.utf8_lower(column), pa.array(missing)), None, column)
+    return column
+
+
+def _filled(column: Any, name: str, where: Where) -> Any:
+    """A column in which nothing may be missing."""
+    for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)):
+        raise InputError(f"{name} at {where(int(row))} is empty: every row needs one")
+    return column
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    """The column as another type, or None where an entry refuses."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(kind, safe=kind == pa.int64())  # 2000.5 is no year; but digits past the 16th may go
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
+def _first_refused(column: Any, kind: Any) -> int:
+    return bisect_left(range(len(column)), True, key=lambda row: _cast(column[: row + 1], kind) is None)
+
+
+def _refuse(column: Any, row: int, name: str, where: Where, remedy: str) -> NoReturn:
+    raise InputError(f"{name} at {where(row)} is {column[row].as_py()!r:.80}: {remedy}")

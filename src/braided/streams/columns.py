@@ -1,0 +1,112 @@
+"""Which columns of a table hold times, tasks and values: named, or guessed from their names and first rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from braided.errors import InputError
+from braided.streams.cells import is_date, is_number
+from braided.streams.sources import Source
+
+GUESSES = {
+    "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "year"),
+    "task": (
+        *("site", "task", "station", "state", "turbine", "meter", "sensor", "series", "unique_id", "series_id"),
+        *("item_id", "location", "id", "name"),
+    ),
+    "value": ("value", "y", "target", "load"),
+}
+NO_VALUES = {"", "lat", "lon", "latitude", "longitude", "height", "altitude", *GUESSES["time"], *GUESSES["task"]}
+ADVICE = {"time": "timestamp or time or date or year", "task": "site or task or station or id", "value": "value"}
+
+
+class Columns(NamedTuple):
+    """The columns of a table that are read: of a long one, or of a wide one with a column per task.
+
+    >>> Columns("time", "site", "wind", ("gust",), "long", True).describe()
+    "long table: time 'time', task 'site', value 'wind', feature 'gust' (guessed)"
+    >>> Columns("time", None, "", (), "wide", False, ("north", "south")).describe()
+    "wide table: time 'time', a column for each of 2 tasks"
+    """
+
+    time: str
+    task: str | None  # None in a wide table
+    value: str  # "" in a wide table
+    features: tuple[str, ...]
+    form: Literal["long", "wide"]
+    guessed: bool  # or every one was named
+    tasks: tuple[str, ...] = ()  # of a wide table
+
+    def describe(self) -> str:
+        """Say in a sentence which they are."""
+        features = f", feature{'s' * (len(self.features) > 1)} {', '.join(map(repr, self.features))}"
+        rest = (
+            f"task {self.task!r}, value {self.value!r}{features * bool(self.features)}"
+            if self.form == "long"
+            else f"a column for each of {len(self.tasks)} tasks"
+        )
+        return f"{self.form} table: time {self.time!r}, {rest}{' (guessed)' * self.guessed}"
+
+
+def choose(
+    source: Source, time: str | None, task: str | None, value: str | None, features: Sequence[str] = ()
+) -> Columns:
+    """Return the columns that are named, and guess the others."""
+    names = source.names
+    counts = Counter(names)
+    sample = source.sample([name for name in names if counts[name] == 1])
+    guessed = time is None or task is None or value is None
+    named = {time, task, value, *features}
+
+    def fitting(role: str, name: str | None) -> list[str]:
+        """The columns with the name given, or with the likeliest name."""
+        if name is not None:
+            return [own for own in names if own == name]
+        matches = ([own for own in names if own.lower() == guess and own not in named] for guess in GUESSES[role])
+        return next(filter(None, matches), [])
+
+    def one(role: str, name: str | None, fits: list[str]) -> str:
+        if len(fits) == 1:
+            return fits[0]
+        what, remedy = f"column {name!r}", f"give another name as {role}= (--{role} on the command line)"
+        if name is None:
+            what = f"{role} column"
+            remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= (--{role} on the command line)"
+        count = f"{len(fits)} columns that may be the {what}" if fits else f"no {what}"
+        listed = ", ".join(map(repr, names[:40])) + f" and {len(names) - 40} more" * (len(names) > 40)
+        raise InputError(f"{source.place} has {count}; its columns are {listed}: {remedy}")
+
+    times, tasks = fitting("time", time), fitting("task", task)
+    others = [own for own in names if own not in times and own not in named and own.lower() not in NO_VALUES]
+    series = [own for own in others if own not in sample or is_number(sample[own])]
+    if time is None and not times and "" in sample:  # an index without a name: dates, or years beside values only
+        times = [""] * (is_date(sample[""]) or (not tasks and 1 < len(names) == len(series) + 1))
+    time = one("time", time, times)
+    if task is None and not tasks and (len(series) > 1 or value is not None):
+        if value is not None:
+            raise InputError(
+                f"{source.place} has no task column, and value={value!r} (--value) names one column: name the task "
+                "column, too (--task, or task= in Python), or leave the value out to read one column per task"
+            )
+        if features:
+            raise InputError(
+                f"features={tuple(features)!r} are columns of a long table, and {source.place} is wide, a column per "
+                "task: name the column that tells the tasks apart (--task, or task= in Python), or leave them out"
+            )
+        for own in series:
+            one("value", own, [own] * counts[own])
+        return Columns(time, None, "", (), "wide", guessed, tuple(sorted(series)))
+    task = one("task", task, tasks)
+    values = fitting("value", value)
+    if not values and value is None:
+        values = [own for own in others if own != task]
+        if 1 < len(values) == len(set(values)):  # a single one is it, and text in it will be told with its line
+            values = [own for own in values if own in series]
+    value = one("value", value, values)
+    for name in features:
+        one("features", name, fitting("features", name))
+        if name in (time, task, value):
+            raise InputError(f"features has {name!r}, which is the time, task or value itself: leave it out")
+    return Columns(time, task, value, tuple(features), "long", guessed)

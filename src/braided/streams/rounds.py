@@ -1,0 +1,305 @@
+"""Rounds of a table that may be larger than memory: read in batches, sorted within a window, a chunk at a time.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> rows = ["time,north,south", "2024-01-01,5.5,4.0", "2024-01-03,NA,6.0", "2024-01-02,7.0,4.5"]
+>>> with TemporaryDirectory() as folder:
+...     path = Path(folder, "wind.csv")
+...     _ = path.write_text("\\n".join(rows))
+...     rounds = open_rounds(path)
+...     chunks = list(rounds.chunks())
+>>> rounds
+Rounds('wind.csv': wide table: time 'time', a column for each of 2 tasks (guessed))
+>>> chunks[0].tasks, chunks[0].values
+(('north', 'south'), array([[5.5, 4. ],
+       [7. , 4.5],
+       [nan, 6. ]]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.streams import cells
+from braided.streams.columns import Columns, choose
+from braided.streams.panel import Times
+from braided.streams.sources import Source, open_sources
+from braided.types import Flags, Floats, Ints
+from braided.validate import count
+
+READ_ROWS = 1 << 17  # at a time, at most
+FILE = 1 << 40  # a place is the number of a file times this, plus the line or row
+
+
+class Chunk(NamedTuple):
+    """Some rounds, in order of time."""
+
+    times: Times  # (n,), rising, also beyond the chunk before
+    tasks: tuple[str, ...]  # all seen so far; a later chunk only appends
+    values: Floats  # (n, tasks), NaN where a task has no value
+    extras: Floats  # (n, tasks, features), NaN where one is missing
+
+
+class _Rows(NamedTuple):
+    """Rows of a table as arrays; those of a wide one are all of one task, and hold a number per column."""
+
+    times: Ints
+    codes: Ints
+    numbers: Floats  # (n, columns)
+    places: Ints
+
+
+def open_rounds(
+    source: Any,
+    *,
+    time: str | None = None,
+    task: str | None = None,
+    value: str | None = None,
+    features: Sequence[str] = (),
+    batch_rows: int = 500_000,
+    sort_rows: int = 2_000_000,
+    block_bytes: int = 1 << 22,
+) -> Rounds:
+    """Return the rounds of a CSV or Parquet file, of a list of files read as one, or of a data frame.
+
+    A table is long, with a column of times, one of tasks, one of values, and perhaps features of each sample; or wide,
+    with a column of times and one of values per task. Columns are guessed where they are not named. A chunk has about
+    `batch_rows` samples. Rows may be out of order by up to `sort_rows` samples, which are kept in memory.
+    """
+    features = (features,) if isinstance(features, str) else tuple(features)
+    sources = open_sources(source, count(block_bytes, "block_bytes"))
+    columns = choose(sources[0], time, task, value, features)
+    return Rounds(sources, columns, count(batch_rows, "batch_rows"), count(sort_rows, "sort_rows", least=0))
+
+
+@final
+class Rounds:
+    """A table, or several one after the other, as rounds in order of time; made by `open_rounds`.
+
+    `name` and `columns` say what is read, `size` how much (bytes, or rows of a data frame), and `progress` which share
+    of it, about, is in the chunks that the running iteration has given.
+    """
+
+    def __init__(self, sources: list[Source], columns: Columns, batch_rows: int, sort_rows: int) -> None:
+        more = f" and {len(sources) - 1} more" * (len(sources) > 1)
+        self.name = sources[0].name + more
+        self.place = sources[0].place + more  # for messages
+        self.columns = columns
+        self.size = sum(source.size for source in sources)
+        self.progress = 0.0
+        self._sources = sources
+        self._batch_rows, self._sort_rows = batch_rows, sort_rows
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the rounds from the start; a row that comes too late to be sorted is refused."""
+        self.progress = 0.0
+        return _Run(self, self._sources, self._batch_rows, self._sort_rows).chunks()
+
+    def one_task_only(self, task: str) -> str:
+        """Say what is wrong where every row is of the same task."""
+        return (
+            f"one task only: column {self.columns.task!r} of {self.place} says {task!r:.80} in every row; sharing "
+            "needs at least two; add the rows of another, or call the column that tells the tasks apart 'site'"
+        )
+
+    def __repr__(self) -> str:
+        """Say what is read."""
+        return f"Rounds({self.name!r}: {self.columns.describe()})"
+
+
+class _Run:
+    """One iteration: rows are read, held back until they are sorted, and laid out as chunks."""
+
+    def __init__(self, rounds: Rounds, sources: list[Source], batch_rows: int, sort_rows: int) -> None:
+        self.rounds = rounds
+        self.sources = sources
+        samples = max(len(rounds.columns.tasks), 1)  # in a row, which are many if it is wide
+        self.batch = max(batch_rows // samples, 1)
+        self.window = sort_rows // samples
+        self.sort_rows = sort_rows
+        self.share = 0.0  # of the input that is read
+        self.rows_read, self.rows_given = 0, 0
+        self.kind: Any = None  # of the times
+        self.codes: dict[str, int] = {}  # of the tasks, in the order in which they are read
+        self.tasks: list[str] = []  # in the order of the chunks
+        self.positions: Ints = np.empty(0, np.int64)  # in it, of each code, or -1
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks. What is ready depends on the number of rows alone, not on how they were read."""
+        held: list[_Rows] = []
+        done: int | None = None
+        for rows, is_full in self.steps():
+            if done is not None:
+                self.refuse_late(rows, done)
+            held.append(rows)
+            if is_full:
+                ready, held = _split(held, self.window)
+                if ready:
+                    done = int(ready[-1].times[-1])
+                    yield from self.lay_out(ready)
+        yield from self.lay_out(_sorted(held))
+
+    def steps(self) -> Iterator[tuple[_Rows, bool]]:
+        """The rows, cut where a batch is full."""
+        room = self.batch
+        for number, source in enumerate(self.sources):
+            for rows in self.read(number, source):
+                first = 0
+                while len(rows.times) - first >= room:
+                    yield _part(rows, slice(first, first + room)), True
+                    first, room = first + room, self.batch
+                if first < len(rows.times):
+                    yield _part(rows, slice(first, None)), False
+                    room -= len(rows.times) - first
+
+    def read(self, number: int, source: Source) -> Iterator[_Rows]:
+        """The rows of one file, as arrays."""
+        columns = self.rounds.columns
+        labels = [] if columns.task is None else [columns.task]
+        numeric = columns.tasks or (columns.value, *columns.features)
+        before, total = (sum(source.size for source in some) for some in (self.sources[:number], self.sources))
+        names = list(dict.fromkeys([columns.time, *labels, *numeric]))
+        for batch, lines, share in source.batches(names, min(READ_ROWS, self.batch), labels):
+            places = lines + number * FILE
+
+            def where(row: int, places: Ints = places) -> str:
+                return self.where(places[row])
+
+            times, self.kind = cells.times(batch[columns.time], self.kind, columns.time, where)
+            tasks, rows = ([""], np.zeros(len(times), np.int64))
+            if columns.task is not None:
+                tasks, rows = cells.labels(batch[columns.task], columns.task, where)
+            codes = np.array([self.codes.setdefault(task, len(self.codes)) for task in tasks])[rows]
+            numbers = [cells.numbers(batch[name], name, where) for name in numeric]
+            self.share = (before + share * source.size) / total
+            self.rows_read += len(times)
+            yield _Rows(times, codes, np.stack(numbers, axis=1), places)
+
+    def refuse_late(self, rows: _Rows, done: int) -> None:
+        """Refuse a row of a round that is gone."""
+        for row in np.flatnonzero(rows.times <= done)[:1]:
+            time, place = self.shown(rows.times[row]), self.where(rows.places[row])
+            raise InputError(
+                f"{self.rounds.columns.time} {time} at {place} comes after the rounds up to {self.shown(done)} were "
+                "complete: sort the table by time, or raise the number of rows that are sorted, now "
+                f"{self.sort_rows} (--sort-rows, or sort_rows= in Python)"
+            )
+
+    def lay_out(self, pieces: list[_Rows]) -> Iterator[Chunk]:
+        """Sorted rows as chunks of whole rounds, each of about a batch of rows, and never of many more cells."""
+        rows = _joined(pieces)
+        first = 0
+        while first < len(rows.times):
+            newest = rows.times[min(first + self.batch, len(rows.times)) - 1]
+            end = int(np.searchsorted(rows.times, newest, "right"))
+            starts = first + np.flatnonzero(_starts(rows.times[first:end]))
+            n_tasks = np.count_nonzero(self.seen(rows.codes[first:end]) | (self.positions >= 0))
+            borders = starts[:: max(2 * self.batch // n_tasks, 1)].tolist()
+            for low, high in pairwise([*borders, end]):
+                self.rows_given += high - low
+                self.rounds.progress = max(self.rounds.progress, self.share * self.rows_given / self.rows_read)
+                yield self.chunk(_part(rows, slice(low, high)))
+            first = end
+
+    def seen(self, codes: Ints) -> Flags:
+        """Which tasks are there."""
+        self.positions = np.append(self.positions, np.full(len(self.codes) - len(self.positions), -1))
+        there = np.zeros(len(self.codes), np.bool_)
+        there[codes] = True
+        return there
+
+    def chunk(self, rows: _Rows) -> Chunk:
+        """Rows of whole rounds as a chunk."""
+        names = list(self.codes)
+        for code in sorted(np.flatnonzero(self.seen(rows.codes) & (self.positions < 0)), key=names.__getitem__):
+            self.positions[code] = len(self.tasks)
+            self.tasks.append(names[code])
+        starts = _starts(rows.times)
+        places = (np.cumsum(starts) - 1) * len(self.tasks) + self.positions[rows.codes]
+        times = rows.times[starts]
+        order = np.arange(len(places))
+        last = np.empty(len(times) * len(self.tasks), np.int64)
+        last[places] = order  # of several rows in one cell, the last one stays
+        for row in np.flatnonzero(last[places] != order)[:1]:
+            self.refuse_twice(_part(rows, [row, last[places[row]]]))
+        grid = np.full((len(last), rows.numbers.shape[1]), np.nan)
+        grid[places] = rows.numbers
+        stamps = times if self.kind == "int64" else times.view("datetime64[us]")
+        columns = self.rounds.columns
+        if columns.form == "wide":
+            return Chunk(stamps, columns.tasks, grid, np.empty((*grid.shape, 0)))
+        cube = grid.reshape(len(times), len(self.tasks), -1)
+        extras = np.ascontiguousarray(cube[:, :, 1:])
+        return Chunk(stamps, tuple(self.tasks), np.ascontiguousarray(cube[:, :, 0]), extras)
+
+    def refuse_twice(self, rows: _Rows) -> None:
+        """Refuse two rows of one cell."""
+        columns = self.rounds.columns
+        task = list(self.codes)[rows.codes[0]]
+        whose = f" of {columns.task} {task!r:.80}" * (columns.task is not None)
+        what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
+        if columns.task is None:
+            remedy = ": keep one, or name the column that tells the tasks apart (--task, or task= in Python)"
+        elif len(self.codes) == 1:
+            remedy = f", and there is {self.rounds.one_task_only(task)}"
+        else:
+            remedy = ": keep one, or call the column that tells the tasks apart 'site'"
+        raise InputError(what + remedy)
+
+    def shown(self, time: int) -> str:
+        """A time as it is written."""
+        return str(time if self.kind == "int64" else cells.to_seconds(np.int64(time).view("datetime64[us]")))
+
+    def where(self, *places: int) -> str:
+        """Where a reader of the files finds some rows."""
+        files = [self.sources[place // FILE] for place in places]
+        numbers = [str(place % FILE) for place in places]
+        if len(set(files)) == 1:
+            return f"{files[0].unit}{'s' * (len(files) > 1)} {' and '.join(numbers)} of {files[0].place}"
+        return " and ".join(f"{f.unit} {number} of {f.place}" for f, number in zip(files, numbers, strict=True))
+
+
+def _part(rows: _Rows, which: Any) -> _Rows:
+    return _Rows(*(array[which] for array in rows))
+
+
+def _joined(pieces: list[_Rows]) -> _Rows:
+    return pieces[0] if len(pieces) == 1 else _Rows(*map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _starts(times: Ints) -> Flags:
+    """Where rounds start."""
+    return np.append(True, times[1:] != times[:-1])
+
+
+def _sorted(pieces: list[_Rows]) -> list[_Rows]:
+    """The same rows in order of time, in that of the file where it is the same; at no cost if they are already."""
+    if all((rows.times[1:] >= rows.times[:-1]).all() for rows in pieces) and all(
+        before.times[-1] <= after.times[0] for before, after in pairwise(pieces)
+    ):
+        return pieces
+    rows = _joined(pieces)
+    return [_part(rows, np.argsort(rows.times, kind="stable"))]
+
+
+def _split(pieces: list[_Rows], window: int) -> tuple[list[_Rows], list[_Rows]]:
+    """The oldest rounds, sorted, and what is held back: more than the newest `window` rows, by whole rounds."""
+    total = sum(len(rows.times) for rows in pieces)
+    if total <= window:
+        return [], pieces
+    pieces = _sorted(pieces)
+    row = total - window - 1  # the newest but `window`: its round may go on
+    for rows in pieces:
+        if row < len(rows.times):
+            oldest = rows.times[row]
+            break
+        row -= len(rows.times)
+    cuts = [int(np.searchsorted(rows.times, oldest)) for rows in pieces]
+    ready = [_part(rows, slice(cut)) for rows, cut in zip(pieces, cuts, strict=True) if cut]
+    held = [_part(rows, slice(cut, None)) for rows, cut in zip(pieces, cuts, strict=True) if cut < len(rows.times)]
+    return ready, held

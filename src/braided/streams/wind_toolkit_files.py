@@ -1,0 +1,316 @@
+"""The files of NREL's WIND Toolkit, CSV, SAM's .srw and HDF5: which sites they hold, and their rows."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import FileError, InputError
+from braided.streams.panel import Times
+from braided.types import Floats, Ints
+
+SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
+UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # those that have one unit in all forms
+MOST_VALUES = 500_000_000  # 4 GB
+Span = tuple[np.datetime64, np.datetime64]  # the first moment, and the first one after
+
+
+class Rows(NamedTuple):
+    """What a file says of some of its sites."""
+
+    times: Times  # (rows,), rising
+    values: Floats  # (rows, sites), NaN where one is missing
+    step: np.timedelta64
+    first: np.datetime64  # of the whole file, as is the last
+    last: np.datetime64
+    utc: bool  # False where the file doesn't tell the time zone
+
+
+class WindFile(Protocol):
+    """A file whose sites are known, and whose rows are read when they are wanted."""
+
+    path: Path
+    names: NDArray[np.str_]  # (sites,)
+    positions: Floats  # (sites, 2), degrees of latitude and longitude, NaN where the file doesn't tell them
+
+    def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
+        """Return the rows of the sites at `columns`, which rise, within a span of time."""
+
+
+def find(paths: Iterable[Path]) -> list[WindFile]:
+    """Return the files, for a folder those in it, by name."""
+    found: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise FileError(f"{path} does not exist: check the path")
+        inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
+        known = [own for own in inside if own.name.lower().endswith(SUFFIXES) and not own.name.startswith("._")]
+        if not known:
+            what = "folder without a file" if path.is_dir() else "file, but none"
+            raise FileError(f"{path} is a {what} of the WIND Toolkit: their names end in {', '.join(SUFFIXES)}")
+        found += known
+    if not found:
+        raise InputError("paths is empty: give one file or folder at least")
+    return [HDF5File(path) if path.name.lower().endswith((".h5", ".hdf5")) else TextFile(path) for path in found]
+
+
+class TextFile:
+    """A CSV or .srw file: one site, and a line per time."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the head, the lines before the first of numbers."""
+        self.path = path
+        with _readable(path), _open(path) as file:
+            text = io.TextIOWrapper(file, "utf-8-sig", errors="replace")
+            lines = [next(csv.reader([line.rstrip("\r\n")]), []) for line in islice(text, 20)]
+        head = [[field.strip() for field in line] for line in lines]
+        self.is_srw = path.name.lower().endswith(".srw")
+        if self.is_srw:
+            self._srw(head)
+        else:
+            self._csv(head)
+        self.width = next((len(line) for line in head[self.skipped :] if any(line)), 0)
+        if not self.width:
+            raise InputError(f"{path} has a head and no rows: it may be cut short; download it again")
+        name = next((self.about[key] for key in ("siteid", "locationid") if self.about.get(key)), "")
+        self.names = np.array([path.name.split(".")[0] if name in ("", "loc_id") else name])
+        self.positions = np.array([[_number(self.about.get(key, "")) for key in ("latitude", "longitude")]])
+
+    def _csv(self, head: list[list[str]]) -> None:
+        """Names and values in one line, or in one line each, or a line of names and one of values; then the columns."""
+        starts = [[field.lower() for field in line[:4]] == ["year", "month", "day", "hour"] for line in head]
+        if not any(starts):
+            raise InputError(
+                f"{self.path} is no file of the WIND Toolkit: none of its first lines starts with Year,Month,Day,Hour; "
+                "read a table of your own with read_table"
+            )
+        self.skipped = starts.index(True) + 1
+        *about, self.columns = head[: self.skipped]
+        table = len(about) == 2 and len(about[0]) == len(about[1]) > 2
+        pairs = zip(*about, strict=True) if table else chain(*(zip(a[::2], a[1::2], strict=False) for a in about))
+        self.about = {re.sub("[^a-z]", "", name.lower()): value for name, value in pairs}
+
+    def _srw(self, head: list[list[str]]) -> None:
+        """Five lines: place and year, a description, columns, units, heights."""
+        self.skipped = 5
+        if len(head) < 5 or len(head[0]) < 7 or "speed" not in ",".join(head[2]).lower():
+            raise InputError(f"{self.path} is no SAM wind file: line 1 must tell place and year, line 3 the columns")
+        keys = ("locationid", "city", "state", "country", "year", "latitude", "longitude")
+        self.about = dict(zip(keys, head[0], strict=False))
+        columns = zip(head[2], head[4], strict=False)
+        self.columns = [f"wind {name.split()[-1]} at {height}m" if name else "" for name, height in columns]
+
+    def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
+        """Return the rows of the one site within a span of time."""
+        pattern = re.compile(rf"{variable.replace(' ', ' ?')}(?: at |_)([0-9]+(?:\.[0-9]+)?) ?m\b", re.IGNORECASE)
+        matches = {place: match for place, name in enumerate(self.columns) if (match := pattern.match(name))}
+        place = at_height(self.path, variable, height, {float(match[1]): place for place, match in matches.items()})
+        if self.is_srw:
+            (values,) = self._numbers([place])
+            times, utc = self._times_of_year(len(values)), True  # as SAM's manual says of the WIND Toolkit
+        else:
+            has_minute = [name.lower() for name in self.columns[4:5]] == ["minute"]
+            *parts, values = self._numbers([*range(4 + has_minute), place])
+            times, utc = self._moments(*parts)
+        order = np.argsort(times, kind="stable")
+        times, values = times[order], values[order]
+        step = clock(times, self.path)
+        inside = slice(*np.searchsorted(times, span))
+        return Rows(times[inside], values[inside, None], step, times[0], times[-1], utc)
+
+    def _numbers(self, places: list[int]) -> list[Floats]:
+        """Some columns as numbers, all of them but the last without gaps."""
+        import pyarrow as pa  # slow to import, here and below
+        from pyarrow import csv as arrow_csv
+
+        if max(places) >= self.width:
+            raise InputError(
+                f"{self.path} has {self.width} fields in its first row, {len(self.columns)} columns: download it again"
+            )
+        names = list(map(str, range(self.width)))
+        wanted = [names[place] for place in places]
+        with _readable(self.path), _open(self.path) as file:
+            data = file.read()
+        try:
+            table = arrow_csv.read_csv(
+                io.BytesIO(data),
+                read_options=arrow_csv.ReadOptions(use_threads=False, skip_rows=self.skipped, column_names=names),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.float64())
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            what = str(error).replace("Row #", "line ")
+            raise InputError(f"{self.path} can't be read ({what}): it may be cut short; download it again") from error
+        return [column.to_numpy() for column in table.columns]
+
+    def _moments(self, *parts: Floats) -> tuple[Times, bool]:
+        """Times from columns of year to minute, in UTC if the file tells the time zone of its data."""
+        given = np.array([*parts, np.zeros(len(parts[0]))][:5])
+        whole = np.clip(np.nan_to_num(given), 0, 9999).astype(np.int64)
+        year, month, day, hour, minute = whole
+        months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+        days = months.astype("datetime64[D]") + (day - 1)
+        fits = (whole == given).all(axis=0) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60)
+        fits &= days.astype("datetime64[M]") == months  # no 30th of February
+        for row in np.flatnonzero(~fits):
+            line = f"line {self.skipped + row + 1} of {self.path}"
+            what = ", ".join(f"{part:g}" for part in given[:, row])
+            raise InputError(f"{line} has no time: year to minute are {what}; download it again")
+        zone = self.about.get("datatimezone", self.about.get("timezone", ""))
+        hours = 0.0 if zone.upper() in ("", "UTC", "GMT") else _number(zone)
+        if not -14 <= hours <= 14:
+            raise InputError(
+                f"{self.path} says that its data's time zone is {zone!r}: write hours from UTC, such as -5"
+            )
+        seconds = 3600 * hour + 60 * minute - round(3600 * hours)
+        return days.astype("datetime64[s]") + seconds, zone != ""
+
+    def _times_of_year(self, rows: int) -> Times:
+        """Times of the rows of a year, without 29 February if there are 365 days of them."""
+        year = self.about["year"]
+        if not re.fullmatch("[0-9]{4}", year):
+            raise InputError(f"{self.path} has the year {year!r} in line 1: write the year of its rows there")
+        days = np.arange(np.datetime64(year, "D"), np.datetime64(year) + 1)
+        if rows % 8784 and len(days) == 366:
+            days = np.delete(days, 59)
+        steps, rest = divmod(rows, 24 * len(days))
+        if rest or not 1 <= steps <= 60 or 60 % steps:
+            raise InputError(
+                f"{self.path} has {rows} rows, and its year is {year}: every hour of the year must have as many, with "
+                "or without 29 February; it may be cut short; download it again"
+            )
+        of_day = np.arange(24 * steps) * np.timedelta64(3600 // steps, "s")
+        return (days.astype("datetime64[s]")[:, None] + of_day).ravel()
+
+
+class HDF5File:
+    """An HDF5 file as NREL's rex reads it: arrays of times × sites, of which only what is wanted is read."""
+
+    def __init__(self, path: Path) -> None:
+        """Read where the sites are."""
+        self.path = path
+        with _readable(path), self._open() as file:
+            lacks = [name for name in ("meta", "time_index") if name not in file]
+            fields = () if lacks else file["meta"].dtype.names or ()
+            lacks += [] if lacks else [f"meta/{name}" for name in ("latitude", "longitude") if name not in fields]
+            if lacks:
+                raise InputError(
+                    f"{path} has no {' and no '.join(lacks)}: it is no file of the WIND Toolkit as NREL's rex reads it"
+                )
+            meta = file["meta"]
+            self.positions = np.stack([meta[name].astype(np.float64) for name in ("latitude", "longitude")], axis=1)
+            key = next((name for name in ("gid", "site_id") if name in fields), None)
+            self.names = (meta[key] if key else np.arange(len(meta))).astype(np.str_)
+
+    def _open(self) -> Any:
+        try:
+            import h5py  # not needed for the other forms
+        except ImportError as error:
+            raise InputError(f"{self.path} needs h5py to be read: pip install 'braided[hdf5]'") from error
+        return h5py.File(self.path, "r")
+
+    def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
+        """Return the rows of the sites at `columns` within a span of time; nothing else is read."""
+        with _readable(self.path), self._open() as file:
+            pattern = re.compile(rf"{variable.replace(' ', '')}_([0-9]+(?:\.[0-9]+)?)m")
+            heights = {float(match[1]): name for name in file if (match := pattern.fullmatch(name))}
+            dataset = file[at_height(self.path, variable, height, heights)]
+            times = self._times(file["time_index"][...])
+            if dataset.shape != (len(times), len(self.names)):
+                raise InputError(
+                    f"{dataset.name[1:]} of {self.path} has shape {dataset.shape}: time_index and meta say "
+                    f"{(len(times), len(self.names))}; download it again"
+                )
+            step = clock(times, self.path)
+            inside = slice(*np.searchsorted(times, span))
+            check_size(len(times[inside]), len(columns))
+            together = columns[-1] - columns[0] == len(columns) - 1  # a slice is faster than a list
+            stored = dataset[inside, slice(columns[0], columns[-1] + 1) if together else columns]
+            about = dataset.attrs
+            scale, offset = (float(np.squeeze(about.get(*key))) for key in (("scale_factor", 1), ("add_offset", 0)))
+            missing = [np.squeeze(about[key]) for key in ("_FillValue", "fill_value", "missing_value") if key in about]
+            missing += [dataset.fillvalue] if dataset.fillvalue else []  # 0 if none was chosen, and a calm is no gap
+        numbers = stored.astype(np.float64)
+        values = numbers * scale + offset if offset else numbers / scale  # rex does so
+        values[np.isin(stored, missing)] = np.nan
+        return Rows(times[inside], values, step, times[0], times[-1], True)
+
+    def _times(self, stored: NDArray[Any]) -> Times:
+        """Texts as UTC, those without an offset, too."""
+        import pyarrow as pa
+
+        texts = pa.array([text.decode() if isinstance(text, bytes) else str(text) for text in stored])
+        for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+            try:
+                return texts.cast(kind).to_numpy(zero_copy_only=False).astype("datetime64[s]")
+            except pa.ArrowInvalid as error:
+                fault = error
+        raise InputError(
+            f"time_index of {self.path} has no times ({fault}): write 2012-01-01 00:00:00+00:00"
+        ) from fault
+
+
+def at_height(path: Path, variable: str, height: float, heights: dict[float, Any]) -> Any:
+    """Return what stands at a height."""
+    if height not in heights:
+        there = f"there is {', '.join(f'{own:g}' for own in sorted(heights))} m; give one of them as height"
+        remedy = there if heights else f"it has no {variable} at all; download it with that"
+        raise InputError(f"{path} has no {variable} at {height:g} m: {remedy}")
+    return heights[height]
+
+
+def clock(times: Times, path: Path) -> np.timedelta64:
+    """Return the step of times, of which some may be missing."""
+    gaps = np.diff(times)
+    if not len(gaps):
+        raise InputError(f"{path} has {len(times)} rows: a series needs two at least")
+    for row in np.flatnonzero(gaps <= np.timedelta64(0)):
+        what = "stands twice" if gaps[row] == np.timedelta64(0) else "comes after a later one"
+        raise InputError(f"{times[row + 1]} {what} in {path}: keep one row per time, in order")
+    step: np.timedelta64 = gaps.min()
+    for row in np.flatnonzero(gaps % step):
+        raise InputError(f"{path} has a gap of {gaps[row]} after {times[row]}, others of {step}: give it one step")
+    return step
+
+
+def check_size(steps: int, sites: int) -> None:
+    """Insist that so many values fit into memory."""
+    if steps * sites > MOST_VALUES:
+        raise InputError(
+            f"{sites} sites × {steps} steps take {8e-9 * steps * sites:.0f} GB of memory: choose fewer with near= and "
+            "sites=, or with start= and end="
+        )
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Tell what goes wrong while a file is read."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(f"{path} can't be read ({error}): it may be cut short or damaged; download it again") from error
+
+
+def _open(path: Path) -> Any:
+    return gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def _number(text: str) -> float:
+    """The number, or NaN."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
