@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from braided import forgetting as forgetting
     from braided import kernels as kernels
     from braided import metrics as metrics
+    from braided import runs as runs
     from braided import statistics as statistics
     from braided import streams as streams
     from braided import study as study
@@ -54,7 +55,18 @@ _HOMES = {
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",
 }
-_MODULES = ("checks", "features", "forecasting", "forgetting", "kernels", "metrics", "statistics", "streams", "study")
+_MODULES = (
+    "checks",
+    "features",
+    "forecasting",
+    "forgetting",
+    "kernels",
+    "metrics",
+    "runs",
+    "statistics",
+    "streams",
+    "study",
+)
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [*_HOME, *_MODULES]

@@ -1,6 +1,6 @@
 """Forecasting: streams of values in, forecasts with intervals out."""
 
-from braided.forecasting.forecaster import NEVER, Forecaster, Forecasts, as_stamps, gaps_in, usual_step, widened
+from braided.forecasting.forecaster import NEVER, Forecaster, Forecasts, as_stamps, gaps_in, joined, usual_step, widened
 from braided.forecasting.record import CONTENDERS, Record
 from braided.forecasting.units import Units
 
@@ -13,6 +13,7 @@ __all__ = [
     "Units",
     "as_stamps",
     "gaps_in",
+    "joined",
     "usual_step",
     "widened",
 ]

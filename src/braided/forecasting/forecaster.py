@@ -182,9 +182,7 @@ class Forecaster:
             for task in joining:
                 self._join(task)
             first = end
-        columns = zip(*((*one[:2], *one[3:]) for one in made), strict=True)
-        times, places, *rest = (np.concatenate(column) for column in columns)
-        return Forecasts(times, places, made[-1].names, *rest)
+        return joined(made)
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
         """Times as integers, in order and after all that was learned."""
@@ -276,8 +274,10 @@ class Forecaster:
         X, y, previous = X[complete], y[complete], changes[known:-1][complete]
         rounds = self.rounds + row[step]
         names = np.array(self.tasks, object)[places].tolist()
-        mean, deviations = self._progress(self.learner, X, y, names, rounds)
-        alone = mean if self.single is None else self._progress(self.single, self._own(X), y, names, rounds)[0]
+        mean, deviations = self._progress(self.learner, X, y, names, rounds, self.learner.has_std)
+        alone = mean
+        if self.single is not None:
+            alone, _ = self._progress(self.single, self._own(X), y, names, rounds, with_std=False)
         ends = np.append(np.flatnonzero(np.diff(rounds)) + 1, len(y))
         widths = self._widths(self._calibration, y - mean, deviations, places, ends)
         if record:
@@ -314,14 +314,16 @@ class Forecaster:
         half_widths_inplace(calibration, widths, errors, deviations, places, ends, 1.0 - self.coverage)
         return widths
 
-    def _progress(self, learner: Learner, X: Floats, y: Floats, names: Any, rounds: Ints) -> tuple[Floats, Floats]:
-        """Forecasts, and deviations if the learner has them; where it breaks down, it starts afresh after the round."""
-        mean, deviations = np.zeros(len(y)), np.full(len(y) if learner.has_std else 0, np.nan)
+    def _progress(
+        self, learner: Learner, X: Floats, y: Floats, names: Any, rounds: Ints, with_std: bool
+    ) -> tuple[Floats, Floats]:
+        """Forecasts, and deviations if asked; where the learner breaks down, it starts afresh after the round."""
+        mean, deviations = np.zeros(len(y)), np.full(len(y) if with_std else 0, np.nan)
         first = 0
         while first < len(y):
             rest = np.s_[first:]
             try:
-                made = learner.progressive(X[rest], y[rest], names[rest], rounds=rounds[rest], with_std=learner.has_std)
+                made = learner.progressive(X[rest], y[rest], names[rest], rounds=rounds[rest], with_std=with_std)
             except NumericalError as error:
                 made_until = first + len(error.forecasts)
                 mean[first:made_until] = error.forecasts
@@ -401,6 +403,13 @@ STATE = (
     "_recent_extras",
     "_calibration",
 )
+
+
+def joined(pieces: Sequence[Forecasts]) -> Forecasts:
+    """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
+    columns = zip(*((*one[:2], *one[3:]) for one in pieces), strict=True)
+    times, places, *rest = (np.concatenate(column) for column in columns)
+    return Forecasts(times, places, pieces[-1].names, *rest)
 
 
 def usual_step(times: Times) -> int:

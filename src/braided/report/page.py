@@ -63,24 +63,14 @@ def write_report(studies: Sequence[Results], folder: Path) -> Path:
     slugs: list[str] = []
     shown = [_study(results, _slug(results.name, slugs)) for results in studies]
     methods = [method for method in METHODS.values() if any(method in results.methods for results in studies)]
-    page = html(
-        "page.html.j2", studies=shown, reading=READING, interleaved=INTERLEAVED, methods=methods, colours=COLOURS
-    )
-    return write_page(shown, page, _markdown(shown, methods), folder)
+    values = {"studies": shown, "reading": READING, "interleaved": INTERLEAVED, "methods": methods, "colours": COLOURS}
+    return write_page(folder, shown, _markdown(shown, methods), "page.html.j2", **values)
 
 
-def html(template: str, **values: Any) -> str:
-    """Fill a template; every value is shown as it is."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("braided.report", ".")
-    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    style = files("braided.report").joinpath("page.css").read_text("utf-8")
-    return pages.get_template(template).render(style=style, version=__version__, **values)
-
-
-def write_page(sections: Sequence[Section], page: str, markdown: Iterable[str], folder: Path) -> Path:
-    """Write a page, its Markdown and the figures of its sections into a folder; return the path of the page."""
+def write_page(
+    folder: Path, sections: Sequence[Section], markdown: Iterable[str], template: str, **values: Any
+) -> Path:
+    """Write the figures of some sections, their Markdown and a page from a template; return the path of the page."""
     drafts = {
         f"figures/{section.slug}-{figure.name}.{kind}": content
         for section in sections
@@ -88,7 +78,7 @@ def write_page(sections: Sequence[Section], page: str, markdown: Iterable[str], 
         for kind, content in (("png", figure.png), ("svg", figure.svg))
     }
     drafts["report.md"] = "\n".join(markdown).encode()
-    drafts["index.html"] = page.encode()
+    drafts["index.html"] = _html(template, **values).encode()
     _replace({folder / name: content for name, content in drafts.items()}, folder)
     return folder / "index.html"
 
@@ -143,6 +133,16 @@ def _command(results: Results) -> str:
     if len(results.methods) < len(METHODS):
         words += ["--methods", ",".join(method.name for method in results.methods)]
     return " ".join(words)
+
+
+def _html(template: str, **values: Any) -> str:
+    """Fill a template; every value is shown as it is."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("braided.report", ".")
+    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    style = files("braided.report").joinpath("page.css").read_text("utf-8")
+    return pages.get_template(template).render(style=style, version=__version__, **values)
 
 
 def _markdown(studies: Sequence[Section], methods: Sequence[Method]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Runs: a table, or lines as they come, through a forecaster that was tuned on the leading part."""
 
 from braided.runs.head import Head
-from braided.runs.run import Run, Settings, choose, learn, read_choice, read_head, run, write_choice
+from braided.runs.run import Run, Settings, choose, learn, read_choice, read_head, run, run_in_memory, write_choice
 from braided.runs.search import Choice, Trial, search
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "read_choice",
     "read_head",
     "run",
+    "run_in_memory",
     "search",
     "write_choice",
 ]

@@ -61,9 +61,11 @@ class ForecastFile:
             return
         table = as_table(forecasts)
         if self.path.suffix == ".csv":
-            header = self.parts == 0 and self._writer is None
-            self._writer = self._writer or self._draft.open("wb")
-            options = arrow_csv.WriteOptions(include_header=header, quoting_style="needed")
+            if self._writer is None:
+                self._writer = self._draft.open("wb")
+                self._writer.write(b"" if self.parts else f"{','.join(COLUMNS)}\n".encode())
+            plain = not any(set('",\r\n') & set(str(name)) for name in forecasts.names)
+            options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
             arrow_csv.write_csv(_to_seconds(table), self._writer, options)
         else:
             self._writer = self._writer or _parquet_writer(self._draft, table.schema)

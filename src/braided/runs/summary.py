@@ -125,7 +125,7 @@ def _trouble(forecaster: Forecaster) -> list[str]:
         count = f"{forecaster.gaps} gap{'s' * (forecaster.gaps > 1)}"
         said.append(f"{count} longer than the usual step; lags do not reach across.")
     if forecaster.unforecast:
-        said.append(f"{forecaster.unforecast:,} values had no forecast: one of the values before was missing.")
+        said.append(f"{forecaster.unforecast:,} values had no forecast: first of a stream, or after a missing one.")
     if forecaster.breakdowns:
         times = f"{forecaster.breakdowns} time{'s' * (forecaster.breakdowns > 1)}"
         said.append(f"The arithmetic broke down {times}; the learner started afresh (stronger penalties help).")

@@ -1,0 +1,128 @@
+"""The page of a run: what came of it, how good the forecasts are stream by stream, and how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from braided.forecasting import Forecaster
+from braided.forgetting import Exponential
+from braided.kernels import Kernel
+from braided.learners import Learner
+from braided.learners.composed import Composed
+from braided.report.page import READING, Section, definitions, parts, plain, write_page
+from braided.report.run_pictures import run_pictures
+from braided.report.run_tables import at_the_edge, errors, facts, step_in_words, time_in_words, trials, tuned_until
+from braided.runs.head import SINGLE
+from braided.runs.run import Run
+from braided.runs.summary import in_words
+from braided.study import METHODS
+
+OPEN_ROWS = 30  # a longer table of streams is folded up
+COMMANDS = """\
+braided forecast MODEL FILE    # learn newer rows, and forecast the next round
+braided inspect MODEL          # what the model is, and how good it has been"""
+
+
+def write_run_report(run: Run, folder: Path) -> Path:
+    """Write `index.html`, `report.md` and `figures/` of a run into a folder, and return the path of the first."""
+    forecaster = run.forecaster
+    choice = forecaster.about.get("choice")
+    tables = [errors(forecaster), *([trials(choice, forecaster.about["run"]["head_rounds"])] if choice else [])]
+    section = Section(
+        "run",
+        run.about["source"],
+        _summary(forecaster),
+        in_words(forecaster) + (at_the_edge(choice) if choice else []),
+        [table for table in tables if table.rows],
+        list(run_pictures(run)),
+        _facts(run),
+        COMMANDS,
+    )
+    values: dict[str, Any] = {
+        "run": section,
+        "reading": _reading(forecaster),
+        "python": _python(forecaster),
+        "open_rows": OPEN_ROWS,
+    }
+    return write_page(folder, [section], _markdown(**values), "run.html.j2", **values)
+
+
+def _summary(forecaster: Forecaster) -> str:
+    """Say how much was forecast, from when to when."""
+    rounds, streams, run = forecaster.record.rounds, len(forecaster.tasks), forecaster.about["run"]
+    step = step_in_words(forecaster.step, forecaster.is_dated)
+    said = f"{streams:,} stream{'s' * (streams != 1)}, a round every {step}"
+    if not rounds:
+        return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
+    since = f"after {tuned_until(forecaster)} and " * bool(run["head_rounds"])
+    end = time_in_words(forecaster.last_stamp, forecaster.is_dated)
+    return f"{said}; {rounds:,} round{'s' * (rounds != 1)} forecast, {since}up to {end}."
+
+
+def _reading(forecaster: Forecaster) -> dict[str, str]:
+    return {
+        "Error": READING["Error"],
+        "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts of the part to tune "
+        "on do not count.",
+        "One filter per stream": f"{METHODS[SINGLE].title} on the stream's own last changes, tuned on the same part: "
+        "what is gained beyond it comes from the other streams.",
+        "Interval": f"Meant to hold {100 * forecaster.coverage:g} % of the values of each stream; its width follows "
+        "the errors as they come.",
+    }
+
+
+def _facts(run: Run) -> dict[str, str]:
+    return {
+        "Source": run.about["source"],
+        "Columns": run.about["columns"],
+        **facts(run.forecaster),
+        "Run": "continued where an earlier one had stopped" if run.continued else "in one go",
+        "Version": f"braided {run.about['version']}",
+    }
+
+
+def _python(forecaster: Forecaster) -> str:
+    """Return the Python that loads the model, and makes the same one from scratch."""
+    learner, graph = forecaster.learner, "old.tasks"
+    lines = ["import braided as bd", "", 'old = bd.load("model.braided")  # goes on with old.advance(times, values)']
+    if learner.shares:
+        graph = "graph"
+        lines.append(f"graph = bd.TaskGraph(old.graph.similarity, old.tasks, ridge={learner.graph.ridge!r})")
+    extras = ", extras=old.extras" * (forecaster.extras is not None)
+    return "\n".join(
+        [
+            *lines,
+            f"learner = {_call(learner, graph)}",
+            f"lags = bd.{forecaster.lags!r}",
+            f"new = bd.Forecaster(learner, lags, old.graph, old.units{extras}, step=old.step)  # the same from scratch",
+        ]
+    )
+
+
+def _call(learner: Learner, graph: str) -> str:
+    if isinstance(learner, Composed):
+        inner = learner.learner.with_features(learner.n_features)
+        return f"bd.{learner.features!r} | {_call(inner, graph)}"
+    given = "".join(f", {name}={_argument(getattr(learner, name))}" for name in learner.parameters)
+    return f"bd.{type(learner).__name__}({graph}, n_features={learner.n_features}{given})"
+
+
+def _argument(value: Any) -> str:
+    homes = {Exponential: "bd.", Kernel: "bd.kernels."}
+    return f"{homes.get(type(value), '')}{value!r}"
+
+
+def _markdown(run: Section, reading: dict[str, str], python: str, **_: Any) -> Iterator[str]:
+    yield f"# {plain(run.name)}\n\n{plain(run.summary)}\n"
+    yield from (f"- {plain(finding)}" for finding in run.findings)
+    yield "\n## How good the forecasts are\n"
+    yield from definitions(reading)
+    yield ""
+    yield from parts(run, "synchronous", headline=True)
+    yield "\n## What was tried\n"
+    yield from parts(run, "other")
+    yield "\n## What was run, and how to go on\n"
+    yield from definitions(run.facts)
+    yield f"\n```sh\n{run.command}\n```\n\n```python\n{python}\n```\n"

@@ -1,0 +1,193 @@
+"""Pictures of a run: error over time, gain of sharing by stream, the last forecasts, the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from braided.forecasting import Forecaster, as_stamps, gaps_in
+from braided.report.figures import brief, error_lines, line_of, short, similarities
+from braided.report.pictures import Picture
+from braided.report.run_tables import best_first, method_of, signed
+from braided.report.style import COLOURS, GREY, INK, named_rows, panels, styled
+from braided.runs.head import SINGLE
+from braided.runs.output import tail
+from braided.runs.run import Run
+from braided.runs.summary import Summary
+from braided.study import METHODS, Method
+from braided.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMED = 40  # streams whose gains are shown by name; of more, a sorted curve
+STRETCH = 100  # rounds of the last forecasts
+HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
+
+
+def run_pictures(run: Run) -> Iterator[Picture]:
+    """Draw all figures that make sense for a run, each with its words."""
+    forecaster, summary = run.forecaster, Summary.of(run.forecaster)
+    streams = f"{len(summary.tasks):,} streams"
+    if summary.scored:
+        ends = ", ".join(f"{words} {brief(ratio[-1])}" for _, ratio, words, _ in _curves(forecaster))
+        yield _picture(
+            "over-time",
+            "Error over time",
+            "From the first forecast that counts to each round, over all streams together, in units of their usual "
+            "change. Below 1 is better than forecasting no change.",
+            f"Lines of the error up to each round, relative to no change. At the end: {ends}.",
+            error_lines(_curves(forecaster), "Rounds forecast"),
+        )
+    order = best_first(summary.to_single)
+    if forecaster.single is not None and len(order):
+        gains = summary.gains[order]
+        yield _picture(
+            "gains",
+            "Gain of sharing",
+            "By how much the error is less than with one filter per stream, which is tuned alike. Blue: sharing helps; "
+            "orange: it hurts.",
+            f"Gains of {streams}, sorted: from {signed(gains[0])} to {signed(gains[-1])} %.",
+            _gains(gains, [str(summary.tasks[place]) for place in order]),
+        )
+    shown = _latest(run, summary) if run.forecasts is not None and summary.scored else []
+    if shown:
+        listed = ", ".join(f"{short(one.name, 40)} ({brief(one.error)})" for one in shown)
+        yield _picture(
+            "forecasts",
+            "The last forecasts",
+            f"The streams with the least, the middle and the largest error over that of “no change”: {listed}. "
+            f"Band: the interval that is to hold {100 * forecaster.coverage:g} % of the values.",
+            f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
+            _forecasts(shown, forecaster),
+        )
+    if len(summary.tasks) > 1:
+        graph = forecaster.graph
+        used = forecaster.learner.shares or forecaster.lags.neighbours
+        yield _picture(
+            "graph",
+            "How alike the streams are",
+            "Spearman correlation of the changes in the part to tune on; negative ones count as 0."
+            + " The method chosen makes no use of it." * (not used),
+            f"Heat map of the similarities of {streams}.",
+            similarities(graph.similarity.toarray() if graph.is_sparse else graph.similarity, [*map(str, graph.tasks)]),
+        )
+
+
+def _picture(name: str, title: str, caption: str, alt: str, figure: Figure) -> Picture:
+    return Picture(name, title, caption, alt, figure, headline=True)
+
+
+def _curves(forecaster: Forecaster) -> list[tuple[Ints, Floats, str, Method]]:
+    """The errors so far of the model and of one filter per stream."""
+    record = forecaster.record
+    bins = -(-record.rounds // record.width)
+    rounds = np.minimum(record.width * np.arange(1, bins + 1), record.rounds)
+    model, single, no_change, _ = record.curve[:bins, 1:].cumsum(axis=0).T
+    used, alone = method_of(forecaster), METHODS[SINGLE]
+    shown = [(model, used.title, used)]
+    if forecaster.single is not None:
+        shown.append((single, f"One filter per stream ({alone.title})", alone))
+    known = no_change > 0.0
+    return [(rounds[known], np.sqrt(squares[known] / no_change[known]), *words) for squares, *words in shown]
+
+
+@styled
+def _gains(gains: Floats, names: list[str]) -> Figure:
+    """Draw gains in per cent, the largest first; a loss that is far larger than all else is cut."""
+    room = max(float(gains[0]), 3.0 * float(np.median(np.abs(gains))), 0.1)
+    shown = np.maximum(gains, -room)
+    if len(gains) > NAMED:
+        figure, (axis,) = panels(1, each=3.3)
+        for colour, part in ((HELPED, shown.clip(min=0.0)), (HURT, shown.clip(max=0.0))):
+            axis.fill_between(np.arange(len(gains)) + 0.5, part, step="mid", color=colour, linewidth=0.0)
+        axis.axhline(0.0, color=INK, linewidth=1.0)
+        axis.set_xlim(0.0, len(gains))
+        axis.grid(axis="y")
+        axis.set_xlabel("Streams, the largest gain first")
+        axis.set_ylabel("Less error by sharing, %")
+        if gains[-1] < -room:
+            axis.text(len(gains), -room, f"{signed(gains[-1])} ▾", ha="right", va="top", fontsize=9, color=GREY)
+        return figure
+    figure, axis = named_rows([short(name, 16) for name in names], above=0.1)
+    axis.barh(range(len(gains)), shown, height=0.62, color=np.where(gains >= 0.0, HELPED, HURT))
+    axis.axvline(0.0, color=INK, linewidth=1.0)
+    for row, gain in enumerate(gains):
+        text = signed(gain) + (" ◂" if gain < -room else "")
+        axis.text(1.02, row, text, transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
+    axis.set_xlabel("Less error by sharing, %")
+    return figure
+
+
+class _Stretch(NamedTuple):
+    """The last forecasts of a stream, NaN where there is none."""
+
+    name: str
+    error: float  # over that of "no change"
+    times: Any  # (n,)
+    columns: Floats  # (4, n): actual, forecast, low, high
+
+
+def _latest(run: Run, summary: Summary) -> list[_Stretch]:
+    """Read the last forecasts of the best, the middle and the worst stream among those that have some."""
+    assert run.forecasts is not None
+    table = tail(run.forecasts, STRETCH * len(summary.tasks))
+    stamps, names = as_stamps(table["time"]), np.array([*map(str, table["task"])])
+    clock = np.unique(stamps)[-STRETCH:]
+    gaps = gaps_in(clock, run.forecaster.step, int(clock[0]))
+    times = np.insert(clock, gaps, clock[gaps])
+    there = set(names[stamps >= clock[0]])
+    order = [place for place in best_first(summary.to_no_change) if str(summary.tasks[place]) in there]
+    places = dict.fromkeys([order[0], order[len(order) // 2], order[-1]]) if order else {}
+    stretches = []
+    for place in places:
+        name = str(summary.tasks[place])
+        own = (names == name) & (stamps >= clock[0])
+        columns = np.full((4, len(clock)), np.nan)
+        for row, column in enumerate(("actual", "forecast", "low", "high")):
+            columns[row, np.searchsorted(clock, stamps[own])] = np.asarray(table[column], dtype=np.float64)[own]
+        columns = np.insert(columns, gaps, np.nan, axis=1)
+        stretches.append(_Stretch(name, float(summary.to_no_change[place]), times, columns))
+    return stretches
+
+
+@styled
+def _forecasts(stretches: list[_Stretch], forecaster: Forecaster) -> Figure:
+    """Draw what came, what was forecast and the interval, one stream above the other."""
+    from matplotlib import dates
+    from matplotlib.ticker import MaxNLocator
+
+    line = line_of(method_of(forecaster))
+    figure, axes = panels(len(stretches), each=1.45, alike=False)
+    for axis, one in zip(axes, stretches, strict=True):
+        x = one.times.view("datetime64[us]") if forecaster.is_dated else one.times
+        span = max(float(np.ptp(one.columns[0][~np.isnan(one.columns[0])])), 1e-300)
+        middle = float(np.nanmedian(one.columns[0]))
+        actual, forecast, low, high = np.clip(one.columns, middle - 1.5 * span, middle + 1.5 * span)
+        axis.fill_between(
+            x,
+            low,
+            high,
+            color=line["color"],
+            alpha=0.18,
+            linewidth=0.0,
+            label=f"{100 * forecaster.coverage:g} % interval",
+        )
+        axis.plot(x, actual, color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual")
+        axis.plot(x, forecast, label="Forecast", **line | {"linewidth": 1.4})
+        axis.set_title(short(one.name, 40), pad=4)
+        axis.margins(x=0.01)
+        axis.yaxis.set_major_locator(MaxNLocator(4))
+    if forecaster.is_dated:
+        kinds: Any = dates  # without types
+        locator = kinds.AutoDateLocator(minticks=3, maxticks=6)
+        axes[-1].xaxis.set_major_locator(locator)
+        axes[-1].xaxis.set_major_formatter(kinds.ConciseDateFormatter(locator))
+    else:
+        axes[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes[-1].set_xlabel("Time")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, handlelength=1.6, columnspacing=1.0)
+    return figure

@@ -1,0 +1,245 @@
+"""Tables and facts of a run or a saved model, as text: the same for the terminal, for Markdown and for the page.
+
+| table  | what                                                          |
+|--------|---------------------------------------------------------------|
+| errors | how good the forecasts of each stream are                     |
+| trials | what was tried before, on the part to tune on                 |
+| links  | which streams are alike                                       |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from braided.forecasting import NEVER, Forecaster
+from braided.graph import TaskGraph
+from braided.learners import Learner
+from braided.report.figures import brief, value_of
+from braided.report.tables import SYMBOLS, Table
+from braided.runs.head import SINGLE
+from braided.runs.search import FORGETTING
+from braided.runs.summary import Summary
+from braided.study import METHODS, Method
+from braided.study.methods import FROM_PLAN
+from braided.types import Floats, Ints
+
+MOST_STREAMS = 200  # rows of a table; of more streams, the first and the last half of so many are shown
+MOST_NAMES = 100  # of streams, in a line of the facts
+MOST_LINKS = 3  # neighbours of a stream
+OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned: not part of the range searched
+NATURAL = {"forgetting": 1.0, "ridge": 1.0}  # ends beyond which there is nothing to look for
+UNITS = {"day": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
+
+
+def errors(forecaster: Forecaster) -> Table:
+    """Return the errors of each stream, the largest gain of sharing first, and their means; empty without any."""
+    summary = Summary.of(forecaster)
+    shares, means = forecaster.single is not None, summary.means
+    columns = [  # what stands above, the title, the cells, the last one
+        ("", "forecasts", [f"{count:,.0f}" for count in summary.counts], f"{summary.counts.sum():,.0f}"),
+        ("", "RMSE", [_cell(value, ".4g") for value in summary.rmse], ""),
+    ]
+    for above, title, name in (
+        ("error over no change", "model", "to_no_change"),
+        ("error over no change", "one filter each", "single_to_no_change"),
+        ("over last change", "model", "to_last_change"),
+    ):
+        if shares or name != "single_to_no_change":
+            columns.append((above, title, [_ratio(value) for value in getattr(summary, name)], _ratio(means[name])))
+    if shares:
+        gain = signed(100.0 * (1.0 - means["to_single"]))
+        columns.append(("", "gain, %", [signed(value) for value in summary.gains], gain))
+    held = [_cell(100.0 * value, ".1f") for value in (*summary.coverage, means["coverage"])]
+    columns.append(("", "in interval, %", held[:-1], held[-1]))
+    places, said = _shown(summary, shares)
+    rows = [(str(summary.tasks[place]), *(cells[place] for _, _, cells, _ in columns)) for place in places]
+    if said:
+        rows.insert(MOST_STREAMS // 2, (f"… {len(summary.tasks) - len(places):,} more", *("" for _ in columns)))
+    rows.append((f"All {len(summary.tasks):,}", *(mean for _, _, _, mean in columns)))
+    return Table(
+        name="streams",
+        title="Errors by stream",
+        group="synchronous",
+        columns=("Stream", *(title for _, title, _, _ in columns)),
+        rows=tuple(rows) if summary.scored else (),
+        groups=tuple((above, len([*own])) for above, own in groupby(["", *(above for above, *_ in columns)])),
+        note=(
+            f"{said}RMSE {'of the logarithms' if forecaster.units.logarithm else 'in the units of the values'}. "
+            "Errors over those of the two naive forecasts: below 1 is better. "
+            f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
+            "Last row: all forecasts, and means over the streams."
+        ),
+    )
+
+
+def _shown(summary: Summary, shares: bool) -> tuple[Ints, str]:
+    """Return the streams to show, and which they are where these are not all."""
+    order = best_first(summary.to_single if shares else summary.to_no_change)
+    if len(summary.tasks) <= MOST_STREAMS or len(order) <= MOST_STREAMS:
+        silent = np.setdiff1d(np.arange(len(summary.tasks)), order)
+        return np.append(order, silent)[:MOST_STREAMS], ""
+    half = MOST_STREAMS // 2
+    first, last = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
+    said = f"Of {len(summary.tasks):,} streams, the {half} with the {first} and the {half} with the {last} are shown. "
+    return np.append(order[:half], order[-half:]), said
+
+
+def best_first(errors: Floats) -> Ints:
+    """Return the places of the errors that are there, the smallest first."""
+    return np.argsort(errors, kind="stable")[: int((~np.isnan(errors)).sum())]
+
+
+def trials(choice: Mapping[str, Any], rounds: int) -> Table:
+    """Return what a search tried on the first rounds, the one that is used on top."""
+    listed = [choice["best"], *choice["trials"], choice["single"]]
+    shown = {json.dumps([trial["method"], trial["parameters"]]): trial for trial in listed}.values()
+    names = [name for name in SYMBOLS if any(name in trial["parameters"] for trial in shown)]
+    rows = []
+    for trial in shown:
+        given = trial["parameters"]
+        score = "–" if not trial["rounds"] else "broke" if trial["score"] is None else brief(trial["score"])
+        values = (value_of(given[name]) if name in given else "" for name in names)
+        rows.append((METHODS[trial["method"]].title, *values, score))
+    symbols = ", ".join(f"{SYMBOLS[name]} {name}" for name in names if SYMBOLS[name] != name)
+    told = f"The best of each method, of {choice['tried']:,} trials" if choice["tried"] else "The parameters were given"
+    return Table(
+        name="tried",
+        title=f"Tried on the first {rounds:,} rounds",
+        group="other",
+        columns=("Method", *(SYMBOLS[name] for name in names), "error"),
+        rows=tuple(rows),
+        note=f"{told}; in bold the one that is used. {symbols}; error over “no change”, mean over the streams.",
+        best_first=True,
+    )
+
+
+def links(graph: TaskGraph) -> Table:
+    """Return which streams each one is most alike to."""
+    rows = []
+    for task in graph.tasks[:MOST_STREAMS]:
+        nearest = sorted(graph.neighbours(task).items(), key=lambda link: -link[1])[:MOST_LINKS]
+        rows.append((str(task), *(f"{other} {value:.2f}" for other, value in nearest)))
+    width = max((len(row) for row in rows), default=1)
+    more = len(graph.tasks) - MOST_STREAMS
+    return Table(
+        name="links",
+        title="Which streams are alike",
+        group="other",
+        columns=("Stream", *("most alike", "then", "then")[: width - 1]),
+        rows=tuple((*row, *("" for _ in range(width - len(row)))) for row in rows),
+        note="Similarity: 1 is the same, 0 not alike at all." + f" {more:,} more streams are not shown." * (more > 0),
+    )
+
+
+def at_the_edge(choice: Mapping[str, Any]) -> list[str]:
+    """Say which parameters lie at an end of what was searched, where a better one may lie beyond."""
+    best = choice["best"]
+    said = []
+    for name, value in best["parameters"].items() if choice["tried"] else ():
+        offered = _offered(best["method"], name)
+        ends = {min(offered): "smallest", max(offered): "largest"} if len(offered) > 1 else {}
+        if value in ends and value != NATURAL.get(name):
+            off = " but for none at all" * (name in OFF)
+            said.append(f"{name} {value_of(value)} is the {ends[value]} tried{off}")
+    return [f"{', '.join(said).capitalize()}: a better one may lie beyond."] if said else []
+
+
+def _offered(method: str, name: str) -> set[float]:
+    """Return the values of a parameter that there were to choose from."""
+    grids = [stage[name] for stage in METHODS[method].stages if name in stage]
+    values = {value for grid in grids for value in (FORGETTING if grid is FROM_PLAN else grid)}
+    return values - OFF.get(name, set())
+
+
+def facts(model: Forecaster | Learner) -> dict[str, str]:
+    """Return what a model is and what it has seen."""
+    if isinstance(model, Learner):
+        return {"Learner": f"{model!r}", "Streams": _names(model.tasks)}
+    method, lags = method_of(model), model.lags
+    features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
+    features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
+    features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
+    extras = 0 if model.extras is None else model.extras.mean.size
+    features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
+    scale = "each stream's usual change is 1" + ", that of its logarithm" * model.units.logarithm
+    head = model.about.get("run", {}).get("head_rounds")
+    return {
+        "Streams": _names(model.tasks),
+        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}" if head else "other rounds, before",
+        "Method": f"{method.title}: {method.about}",
+        "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),
+        "Features": ", ".join(features),
+        "Units": f"{scale} (measured on the part to tune on)",
+        "Usual step": step_in_words(model.step, model.is_dated),
+        "Rounds learned": f"{model.rounds:,}" + f", up to {time_in_words(model.last_stamp, model.is_dated)}",
+        "Gaps longer than the usual step": f"{model.gaps:,}",
+        "Values without a forecast": f"{model.unforecast:,}",
+        "Breakdowns": f"{model.breakdowns:,}",
+    }
+
+
+def _names(tasks: tuple[Any, ...]) -> str:
+    more = len(tasks) - MOST_NAMES
+    return ", ".join(map(str, tasks[:MOST_NAMES])) + f" and {more:,} more" * (more > 0)
+
+
+def _parameters(forecaster: Forecaster) -> list[tuple[str, str]]:
+    if "choice" in forecaster.about:
+        return [(name, value_of(value)) for name, value in forecaster.about["choice"]["best"]["parameters"].items()]
+    return [(name, repr(getattr(forecaster.learner, name))) for name in forecaster.learner.parameters]
+
+
+def method_of(forecaster: Forecaster) -> Method:
+    """Return the method that a forecaster was tuned by; one that was made by hand goes under its learner's name."""
+    if "choice" in forecaster.about:
+        return METHODS[forecaster.about["choice"]["best"]["method"]]
+    kind = METHODS["mt-wrls" if forecaster.learner.shares else SINGLE]
+    return replace(kind, title=type(forecaster.learner).__name__, about="made by hand")
+
+
+def step_in_words(step: int, is_dated: bool) -> str:
+    """Return a step of the clock in the largest unit that divides it.
+
+    >>> step_in_words(600_000_000, True), step_in_words(2 * 86_400_000_000, True), step_in_words(1, False)
+    ('10 min', '2 days', '1')
+    """
+    if not is_dated:
+        return f"{step}"
+    unit = next(unit for unit, size in UNITS.items() if step % size == 0)
+    count = step // UNITS[unit]
+    return f"{count:,} {unit}{'s' * (unit == 'day' and count != 1)}"
+
+
+def time_in_words(stamp: int, is_dated: bool) -> str:
+    """Return a time; of a date, no more than is needed.
+
+    >>> time_in_words(1_577_840_400_000_000, True), time_in_words(2009, False)
+    ('2020-01-01 01:00', '2009')
+    """
+    if stamp == NEVER:
+        return "the start"
+    return str(np.datetime_as_string(np.datetime64(stamp, "us"), "auto")).replace("T", " ") if is_dated else f"{stamp}"
+
+
+def tuned_until(forecaster: Forecaster) -> str:
+    """Return the last time of the part to tune on."""
+    return time_in_words(forecaster.about["run"]["head_end"], forecaster.is_dated)
+
+
+def _ratio(value: float) -> str:
+    return "–" if np.isnan(value) else brief(value)
+
+
+def _cell(value: float, form: str) -> str:
+    return "–" if np.isnan(value) else format(value, form)
+
+
+def signed(value: float) -> str:
+    """Write a gain in per cent."""
+    return _cell(value, "+.1f").replace("-", "−")

@@ -1,0 +1,277 @@
+"""From a file to forecasts: what is written, what is kept, and how a run goes on."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import braided as bd
+from braided.runs import Settings, learn, read_choice, run, run_in_memory, write_choice
+from braided.runs.output import ForecastFile, as_lines, tail
+from braided.runs.run import read_head
+from braided.runs.summary import Summary, in_words
+from braided.streams import open_rounds
+from tests.runs.tables import field, written
+
+GIVEN = {
+    "parameters": {"forgetting": 0.99, "penalty": 10.0, "ridge": 0.1},
+    "single": {"forgetting": 1.0, "penalty": 10.0},
+}
+QUICK = Settings(("mt-wrls-neighbours",), lags=3, **GIVEN)
+
+
+def go(folder, table, settings=QUICK, suffix="parquet", every=10**6, **reading):
+    return run(open_rounds(table, **reading), settings, folder / f"forecasts.{suffix}", folder / "model", every)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return go(folder, written(folder / "table.csv", missing=0.01)), folder
+
+
+def test_the_file_holds_the_forecasts_of_a_forecaster(finished):
+    done, _ = finished
+    panel = field(missing=0.01)
+    head = read_head(open_rounds(panel), QUICK)
+    assert len(head.times) == 80
+    expected = head.forecaster(done_method(done), QUICK.parameters, QUICK.single, 0.9, {})
+    expected.advance(panel.times[:80], panel.values[:80], panel.tasks, record=False)
+    made = expected.advance(panel.times[80:], panel.values[80:], panel.tasks)
+    frame = pd.read_parquet(done.forecasts)
+    assert list(frame) == ["time", "task", "actual", "forecast", "low", "high"]
+    np.testing.assert_array_equal(frame.time.to_numpy(), made.times)
+    assert frame.task.tolist() == made.tasks
+    for name in ("actual", "forecast", "low", "high"):
+        np.testing.assert_array_equal(frame[name].to_numpy(), getattr(made, name))
+    np.testing.assert_array_equal(done.forecaster.record.squares, expected.record.squares)
+
+
+def done_method(done):
+    from braided.study import METHODS
+
+    return METHODS[done.forecaster.about["choice"]["best"]["method"]]
+
+
+def test_csv_and_parquet_say_the_same(finished, tmp_path):
+    done, folder = finished
+    other = go(tmp_path, folder / "table.csv", suffix="csv")
+    one, two = pd.read_parquet(done.forecasts), pd.read_csv(other.forecasts, parse_dates=["time"])
+    pd.testing.assert_frame_equal(one, two, check_dtype=False)
+    assert other.forecasts.read_text().splitlines()[1].startswith("2012-01-01 06:40:00,site 2,")
+    for path in (done.forecasts, other.forecasts):
+        last = tail(path, 50)
+        np.testing.assert_array_equal(last["forecast"], one["forecast"].to_numpy()[-50:])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("every", [37, 400])
+def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, suffix, every):
+    table = written(tmp_path / "table.csv", missing=0.02)
+    whole = tmp_path / "whole"
+    expected = go(whole, table, suffix=suffix, every=every, batch_rows=300)
+    import sys
+
+    module = sys.modules["braided.runs.run"]
+    inner = module.save
+
+    class Killed(BaseException):
+        pass
+
+    n_saves = 0
+    for survive in range(1, 60):
+        folder = tmp_path / f"{survive}"
+        saves = [0]
+
+        def save(model, path, saves=saves, survive=survive):
+            inner(model, path)
+            saves[0] += 1
+            if saves[0] == survive:
+                raise Killed
+
+        monkeypatch.setattr(module, "save", save)
+        try:
+            go(folder, table, suffix=suffix, every=every, batch_rows=300)
+        except Killed:
+            monkeypatch.setattr(module, "save", inner)
+            again = go(folder, table, suffix=suffix, every=every, batch_rows=300)
+            assert again.continued
+            assert again.forecasts.read_bytes() == expected.forecasts.read_bytes()
+            assert (folder / "model").read_bytes() == (whole / "model").read_bytes()
+            n_saves = survive
+        else:
+            break
+        shutil.rmtree(folder)
+    assert n_saves >= 4
+
+
+def test_a_finished_run_is_shown_again_and_another_one_refused(finished, tmp_path):
+    _, folder = finished
+    here = shutil.copytree(folder, tmp_path / "copy")
+    again = go(here, folder / "table.csv")
+    assert again.continued
+    assert again.forecasts.exists()
+    with pytest.raises(bd.FileError, match=r"holds a run with tune 0.2, not 0.3: choose another folder"):
+        go(here, folder / "table.csv", Settings(("mt-wrls-neighbours",), lags=3, tune=0.3, **GIVEN))
+    (here / "model").write_bytes(b"nonsense")
+    with pytest.raises(bd.FileError, match="not a braided model"):
+        go(here, folder / "table.csv")
+    bd.save(bd.WRLS(["a"], 1), here / "model")
+    with pytest.raises(bd.FileError, match="is not the model of a run"):
+        go(here, folder / "table.csv")
+
+
+def test_parts_that_are_gone_are_missed(tmp_path):
+    made = run_in_memory(field(), QUICK)[1]
+    file = ForecastFile(tmp_path / "f.csv")
+    file.add(made)
+    assert file.commit() == 1
+    again = ForecastFile(tmp_path / "f.csv", 1)
+    again.finish()
+    again.clear()
+    with pytest.raises(bd.FileError, match="is gone, so the run can't go on"):
+        ForecastFile(tmp_path / "f.csv", 1)
+    with pytest.raises(bd.InputError, match=r"must end in .parquet or .csv"):
+        ForecastFile(tmp_path / "f.txt")
+    (tmp_path / "file").touch()
+    with pytest.raises(bd.FileError, match="can't write to"):
+        ForecastFile(tmp_path / "file" / "f.csv")
+
+
+def test_frames_of_pandas_and_polars_run_in_memory():
+    panel = field()
+    wide = pd.DataFrame(panel.values, panel.times, panel.tasks)
+    expected = run_in_memory(panel, QUICK)[1]
+    for frame in (wide, pl.from_pandas(wide.rename_axis("time").reset_index())):
+        forecaster, made = run_in_memory(frame, QUICK)
+        np.testing.assert_array_equal(made.forecast, expected.forecast)
+    long = wide.rename_axis("when").reset_index().melt("when", var_name="who", value_name="what")
+    forecaster, made = run_in_memory(long, QUICK, time="when", task="who", value="what")
+    np.testing.assert_array_equal(made.forecast, expected.forecast)
+    assert forecaster.about["columns"]["task"] == "who"
+
+
+def test_further_features_of_a_long_table_are_used():
+    rng = np.random.default_rng(0)
+    steps, tasks = 400, ("a", "b")
+    hint = rng.normal(size=(steps, 2))
+    values = np.zeros((steps, 2))
+    values[1:] = (hint[:-1] + 0.1 * rng.normal(size=(steps - 1, 2))).cumsum(axis=0)
+    frame = pd.DataFrame(
+        {
+            "time": np.repeat(np.arange(steps), 2),
+            "site": np.tile(tasks, steps),
+            "value": values.ravel(),
+            "hint": hint.ravel(),
+        }
+    )
+    with_hint = run_in_memory(frame, QUICK, features=["hint"])[0]
+    without = run_in_memory(frame, QUICK, value="value")[0]
+    assert Summary.of(with_hint).means["to_no_change"] < 0.3
+    assert Summary.of(without).means["to_no_change"] > 0.9
+
+
+def test_what_comes_later_is_not_known_to_the_choice(tmp_path):
+    """Values after the part to tune on may change at will: choice, graph, units and forecasts before them do not."""
+    panel = field()
+    values = panel.values.copy()
+    values[200:] *= -3.0
+    settings = Settings(("mt-wrls", "wrls"), lags=3)
+    results = []
+    for table in (panel.values, values):
+        forecaster, made = run_in_memory(pd.DataFrame(table, panel.times, panel.tasks), settings)
+        early = made.times < panel.times[200]
+        results.append((forecaster.about["choice"], forecaster.units.scale, made.forecast[early]))
+    assert results[0][0] == results[1][0]
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+    np.testing.assert_array_equal(results[0][2], results[1][2])
+
+
+def test_tasks_join_late_end_early_and_are_left_out(tmp_path):
+    panel = field(steps=300, sites=5)
+    values = panel.values.copy()
+    values[:150, 4] = np.nan
+    values[200:, 0] = np.nan
+    forecaster, made = run_in_memory(
+        pd.DataFrame(values, panel.times, panel.tasks), Settings(("mt-wrls",), lags=3, without=("site 2",), **GIVEN)
+    )
+    assert forecaster.tasks == ("site 1", "site 3", "site 4", "site 5")
+    first = made.times[np.array(made.tasks) == "site 5"].min()
+    assert first == panel.times[170]
+    assert "site 1" not in forecaster.ahead().tasks
+    with pytest.raises(bd.InputError, match="no task 'site 22' to leave out: did you mean 'site 2'"):
+        run_in_memory(panel, Settings(("mt-wrls",), lags=3, without=("site 22",), **GIVEN))
+
+
+def test_a_choice_is_kept_in_a_file_and_forecasts_count_after_what_it_was_tuned_on(tmp_path):
+    panel = field()
+    settings = Settings(("wrls",), tune=0.5, lags=4)
+    head = read_head(open_rounds(panel), settings)
+    choice = bd.runs.choose(head, settings)
+    write_choice(tmp_path / "tuned.json", choice, head)
+    given = read_choice(tmp_path / "tuned.json")
+    forecaster, made = run_in_memory(panel, Settings(**given))
+    assert forecaster.lags.count == 4
+    assert made.times.min() == panel.times[200]  # not 80
+    assert forecaster.single is None
+    (tmp_path / "bad.json").write_text(json.dumps({"best": 1}))
+    with pytest.raises(bd.FileError, match=r"bad.json holds no choice that `braided tune` made"):
+        read_choice(tmp_path / "bad.json")
+
+
+def test_a_saved_model_learns_newer_rows_only(tmp_path):
+    panel = field()
+    forecaster, _ = run_in_memory(pd.DataFrame(panel.values[:300], panel.times[:300], panel.tasks), QUICK)
+    bd.save(forecaster, tmp_path / "model")
+    later = bd.load(tmp_path / "model")
+    learn(later, open_rounds(panel))
+    whole, _ = run_in_memory(panel, Settings(("mt-wrls-neighbours",), lags=3, tune=0.15, **GIVEN))
+    assert later.rounds == 400
+    # its head was 60 of 300 rounds, which is 15 % of 400: the same model
+    np.testing.assert_array_equal(later.ahead().forecast, whole.ahead().forecast)
+
+
+def test_forecasts_go_on_from_a_saved_model(tmp_path):
+    panel = field()
+    part = pd.DataFrame(panel.values[:300], panel.times[:300], panel.tasks)
+    forecaster, _ = run_in_memory(part, QUICK)
+    bd.save(forecaster, tmp_path / "model")
+    _, whole = run_in_memory(panel, Settings(("mt-wrls-neighbours",), lags=3, tune=0.15, **GIVEN))
+    _, rest = run_in_memory(panel, Settings(model=str(tmp_path / "model")))
+    np.testing.assert_array_equal(rest.forecast, whole.forecast[-len(rest.forecast) :])
+    assert rest.times[0] == panel.times[300]
+
+
+def test_words_say_when_sharing_hurts():
+    forecaster, _ = run_in_memory(field(), QUICK)
+    summary = Summary.of(forecaster)
+    said = in_words(forecaster)
+    assert "one filter per stream, on average; it lowers the error of" in said[0]
+    assert f"{100 * forecaster.record.coverage:.1f} % of the values" in said[2]
+    np.testing.assert_allclose(summary.gains, 100 * (1 - summary.to_no_change / summary.single_to_no_change))
+    forecaster.record.squares[:, 0] = 4.0 * forecaster.record.squares[:, 1]
+    said = in_words(forecaster)[0]
+    assert said.startswith("Sharing does not help: 100.0 % more error")
+    assert "it lowers the error of 0 of 4 streams, and raises that of site 1 by 100.0 %, " in said
+    forecaster.single = None
+    assert in_words(forecaster)[0].startswith("Sharing did not pay on the part to tune on")
+
+
+def test_lines_are_json_or_csv():
+    forecaster, _ = run_in_memory(field(), QUICK)
+    made = forecaster.ahead()
+    row = json.loads(next(as_lines(made, "json")))
+    assert row == {
+        "time": "2012-01-02T09:20:00",
+        "task": "site 1",
+        "forecast": made.forecast[0],
+        "low": made.low[0],
+        "high": made.high[0],
+    }
+    made.low[0] = np.nan
+    made = made._replace(names=("a, b", *made.names[1:]))
+    assert next(as_lines(made, "csv")).startswith('2012-01-02T09:20:00,"a, b",')
+    assert json.loads(next(as_lines(made, "json")))["low"] is None

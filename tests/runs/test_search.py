@@ -1,0 +1,200 @@
+"""The head of a stream, and the search on it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import braided as bd
+from braided.features.lags import Samples
+from braided.runs import Head, Settings, choose, search
+from braided.runs.search import FORGETTING, methods_for
+from braided.study import METHODS
+from braided.study.methods import Inputs
+from tests.runs.tables import field
+
+
+def head_of(panel, lags=3, extras=0, **options):
+    shape = (*panel.values.shape, extras)
+    more = np.random.default_rng(0).normal(size=shape)
+    return Head.of(panel.times, panel.tasks, panel.values, more, lags, **options)
+
+
+@pytest.fixture(scope="module")
+def head():
+    return head_of(field(steps=350))
+
+
+def test_the_grid_finds_the_best_of_all_candidates(head):
+    method = METHODS["wrls"]
+    choice = search(head, [method], "grid")
+    scores = {}
+    for candidate in method.candidates(method.stages[0], {}, FORGETTING):
+        run = bd.evaluate(head.build(method, candidate), head.samples(method.inputs))
+        scores[json.dumps(candidate)] = run.scores.mean("rmse_to_level") if run.broke_at is None else np.inf
+    best = min(scores, key=scores.__getitem__)
+    assert json.dumps(choice.best.parameters) == best
+    assert choice.best.score == scores[best]
+    assert choice.tried == len(scores) == 66
+    assert choice.single == choice.best
+
+
+def test_halving_ends_near_the_best_for_a_part_of_the_work():
+    head = head_of(field(steps=1000))
+    methods = [METHODS["mt-wrls"]]
+    grid, halving = search(head, methods, "grid"), search(head, methods, "halving")
+    assert halving.best.score <= 1.005 * grid.best.score
+    assert halving.best.rounds == grid.best.rounds == 1000
+
+
+def test_the_best_of_several_methods_is_taken_and_one_filter_per_stream_always_tuned(head):
+    choice = search(head, methods_for(("mt-wrls", "mogd"), head))
+    assert {trial.method for trial in choice.trials} == {"mt-wrls", "mogd", "wrls"}
+    assert choice.best == min((t for t in choice.trials if t.method != "wrls"), key=lambda t: t.score)
+    assert choice.single.method == "wrls"
+    assert json.loads(json.dumps(choice.describe()))["best"]["method"] == choice.best.method
+
+
+def test_several_processes_choose_the_same(head):
+    methods = methods_for(("wrls", "wrls-neighbours"), head)
+    assert search(head, methods, jobs=2) == search(head, methods, jobs=1)
+
+
+def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
+    methods, log = methods_for(("wrls",), head), tmp_path / "new" / "trials"
+    expected = search(head, methods)
+    done = []
+
+    def stop(trials, total, what):
+        done.append(trials)
+        if trials > 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(head, methods, log=log, progress=stop)
+    kept = log.read_text()
+    with log.open("a") as file:
+        file.write('{"method": "wr')  # cut short
+    ran = []
+    monkeypatch.setattr("braided.runs.search._trials", _counting(ran))
+    assert search(head, methods, log=log) == expected
+    assert 0 < sum(ran) < 66 - 20
+    assert log.read_text().startswith(kept)
+    ran.clear()
+    assert search(head, methods, log=log) == expected
+    assert sum(ran) == 0
+    with pytest.raises(bd.FileError, match="holds a search of other data or settings"):
+        search(head_of(field(steps=300)), methods, log=log)
+    log.write_text("{}\n[1]\n")
+    with pytest.raises(bd.FileError, match="search of other data"):
+        search(head, methods, log=log)
+
+
+def _counting(ran):
+    from braided.runs.search import _trials
+
+    def counted(head, method, pool, rounds):
+        ran.append(len(pool))
+        return _trials(head, method, pool, rounds)
+
+    return counted
+
+
+def test_samples_of_a_head_are_those_that_a_forecaster_learns(monkeypatch):
+    panel = field(steps=200, missing=0.02)
+    times = panel.times.copy()
+    times[100:] += np.timedelta64(2, "h")  # a gap
+    more = np.random.default_rng(1).normal(size=(200, 4, 2))
+    more[50, 1, 0] = np.nan
+    head = Head.of(times, panel.tasks, panel.values, more, lags=3)
+    method = METHODS["mt-wrls-neighbours"]
+    forecaster = head.forecaster(
+        method, {"forgetting": 1.0, "penalty": 1.0, "ridge": 0.1}, {"forgetting": 1.0, "penalty": 1.0}, 0.9, {}
+    )
+    seen = []
+    inner = forecaster.learner.progressive
+
+    def spy(X, y, tasks, **rest):
+        seen.append((X.copy(), y.copy(), list(tasks)))
+        return inner(X, y, tasks, **rest)
+
+    monkeypatch.setattr(forecaster.learner, "progressive", spy)
+    forecaster.advance(times, panel.values, panel.tasks, more)
+    samples = head.samples(method.inputs)
+    np.testing.assert_allclose(seen[0][0], samples.X, rtol=1e-12)
+    np.testing.assert_allclose(seen[0][1], samples.y, rtol=1e-12)
+    assert seen[0][2] == samples.tasks
+    assert isinstance(samples, Samples)
+    assert forecaster.gaps == 1
+
+
+def test_a_hidden_layer_and_a_kernel_can_be_chosen(head):
+    for name in ("mt-wrls-elm", "oslssvr", "madmm-tuned"):
+        method = METHODS[name]
+        grid = {key: values[0] for stage in method.stages for key, values in stage.items()}
+        parameters = grid | ({"forgetting": 1.0} if "forgetting" in grid else {})
+        choice = choose(head, Settings((name,), parameters, single={"forgetting": 1.0, "penalty": 1.0}))
+        forecaster = head.forecaster(choice.method, choice.best.parameters, choice.single.parameters, 0.9, {})
+        forecaster.advance(head.times, head.values, head.tasks)
+        assert (forecaster.record.counts == 350 - 4).all()
+        assert np.isfinite(forecaster.ahead().forecast).all()
+
+
+def test_lags_are_fewer_in_a_short_head():
+    panel = field(steps=20)
+    assert head_of(panel, lags=None).lags == 5
+    assert head_of(field(steps=100), lags=None).lags == 9
+    assert head_of(panel, lags=None).lags_of(Inputs(neighbours=True)).neighbours == 1
+
+
+def test_a_task_with_too_few_values_is_left_to_join_later():
+    panel = field(steps=100)
+    values = panel.values.copy()
+    values[5:, 1] = np.nan
+    head = Head.of(panel.times, panel.tasks, values, np.empty((100, 4, 0)), 3)
+    assert head.tasks == (panel.tasks[0], *panel.tasks[2:])
+
+
+def test_what_can_not_be_tuned_on_is_refused():
+    panel = field(steps=60)
+
+    def head(change=lambda values: values, steps=60, lags=3, tasks=4):
+        values = change(panel.values[:steps, :tasks].copy())
+        return Head.of(panel.times[:steps], panel.tasks[:tasks], values, np.empty((steps, tasks, 0)), lags)
+
+    def constant(values):
+        values[:, 2] = 7.0
+        return values
+
+    with pytest.raises(bd.InputError, match="has 5 rounds, the longest series in it 5 values; 3 lags need 6"):
+        head(steps=5)
+    with pytest.raises(bd.InputError, match="'site 3' never changes in the part to tune on"):
+        head(constant)
+    with pytest.raises(bd.InputError, match="one task only, 'site 1'"):
+        head(tasks=1)
+    whole = head()
+    with pytest.raises(bd.InputError, match=r"graph-ridge is refitted on all data.*choose among mt-wrls"):
+        methods_for(("graph-ridge",), whole)
+    with pytest.raises(bd.InputError, match="no-change learns nothing"):
+        methods_for(("no-change",), whole)
+    with pytest.raises(bd.InputError, match="did you mean 'mt-wrls'"):
+        methods_for(("mt-wrl",), whole)
+    with pytest.raises(bd.InputError, match="jobs is 0"):
+        search(whole, methods_for((), whole), jobs=0)
+    with pytest.raises(bd.InputError, match="mt-wrls has the parameters forgetting, penalty, ridge, and penalty"):
+        choose(whole, Settings(("mt-wrls",), {"penalty": 1.0}))
+    with pytest.raises(bd.InputError, match="parameters belong to one method"):
+        Settings((), {"penalty": 1.0})
+    for change, message in (
+        ({"tune": 1.0}, "tune is 1.0"),
+        ({"coverage": 0.0}, "coverage is 0.0"),
+        ({"lags": 0}, "lags"),
+    ):
+        with pytest.raises(bd.InputError, match=message):
+            Settings(**change)
+
+
+def test_many_tasks_are_tuned_without_exact_sharing_by_default():
+    panel = field(steps=40, sites=300)
+    head = head_of(panel, lags=9)
+    assert [method.name for method in methods_for((), head)] == ["wrls", "wrls-neighbours"]
