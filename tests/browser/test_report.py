@@ -62,6 +62,17 @@ def page(results, tmp_path_factory):
     return write_report([results], tmp_path_factory.mktemp("report"))
 
 
+@pytest.fixture
+def expected(results):
+    """The tables that the page shows."""
+    return tables(results)
+
+
+@pytest.fixture
+def n_figures():
+    return 12
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
@@ -82,7 +93,7 @@ def show(browser, page, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_fits_and_is_readable(browser, page, width):
+def test_the_page_fits_and_is_readable(browser, page, n_figures, width):
     show(browser, page, width)
     whole, seen = browser.execute_script("const e = document.documentElement; return [e.scrollWidth, e.clientWidth]")
     assert whole <= seen == width
@@ -90,7 +101,7 @@ def test_the_page_fits_and_is_readable(browser, page, width):
     images = browser.execute_script(
         "return [...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth, i.alt])"
     )
-    assert len(images) == 12
+    assert len(images) == n_figures
     for complete, natural, shown, alt in images:
         assert complete
         assert natural > 0
@@ -108,10 +119,9 @@ def test_wide_tables_scroll_within_themselves_and_say_so(browser, page):
         assert "sideways" in table["hint"]
 
 
-def test_tables_show_the_numbers_of_the_study(browser, page, results):
+def test_tables_show_the_numbers_of_the_results(browser, page, expected):
     show(browser, page, 1280)
     shown = {table["caption"]: table for table in browser.execute_script(TABLES)}
-    expected = tables(results)
     assert len(shown) == len(expected)
     for table in expected:
         found = shown[table.title]

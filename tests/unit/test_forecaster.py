@@ -46,7 +46,8 @@ def test_forecasts_are_those_of_the_loop(lags):
     np.testing.assert_array_equal(made.places, places)
     np.testing.assert_allclose(made.forecast, forecasts, rtol=1e-10)
     np.testing.assert_array_equal(made.actual, values[rows, places])
-    assert forecaster.gaps == 1
+    assert (forecaster.gaps, forecaster.irregular) == (1, 1)
+    assert forecaster.absent == np.isnan(values).sum()
     assert forecaster.unforecast == (~np.isnan(values)).sum() - len(rows)
 
 

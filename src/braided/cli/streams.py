@@ -81,6 +81,7 @@ def run(
     """
     from braided.report import write_run_report
     from braided.runs import run as run_table
+    from braided.runs.summary import chosen
 
     names = {"time": time, "task": task, "value": value, "features": _list(features)}
     settings = _settings(method, parameters, tune, lags, log, interval, without, model)
@@ -95,6 +96,7 @@ def run(
         _forget(saved, forecasts)
     with progress() as tell:
         done = run_table(rounds, settings, forecasts, saved, every, jobs, tell)
+    print(chosen(done.forecaster))
     _show(done.forecaster)
     page = write_run_report(done, out)
     what = "went on and took" if done.continued else "took"

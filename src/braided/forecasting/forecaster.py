@@ -128,8 +128,11 @@ class Forecaster:
         self._recent: Floats = np.empty((0, graph.n_tasks))  # their last values
         self._recent_extras: Floats = np.empty((0, graph.n_tasks, n_extras))
         self._waiting: dict[TaskKey, Floats] = {}  # the first values of tasks that have not joined yet
-        self._last, self.is_dated = NEVER, False  # the last time; whether times are dates
+        self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
+        self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
+        self.irregular = 0  # steps that are neither the usual one nor a gap
+        self.absent = 0  # values that did not come
         self.unforecast = 0  # values that came without a forecast: a lag was missing
 
     @property
@@ -138,14 +141,9 @@ class Forecaster:
         return self.learner.tasks
 
     @property
-    def last_stamp(self) -> int:
-        """The time of the last round as an integer; the smallest there is before the first."""
-        return self._last
-
-    @property
     def last_time(self) -> Any:
         """The time of the last round; None before the first."""
-        return None if self._last == NEVER else self._time(self._last)
+        return None if self.last_stamp == NEVER else self._time(self.last_stamp)
 
     def _time(self, stamp: int) -> Any:
         return np.datetime64(stamp, "us") if self.is_dated else stamp
@@ -190,11 +188,11 @@ class Forecaster:
         dated = given.dtype.kind == "M"
         if given.dtype.kind not in "iuM" or given.ndim != 1:
             raise InputError(f"times has dtype {given.dtype} and shape {given.shape}: give datetime64 or integers")
-        if self._last != NEVER and len(given) and dated != self.is_dated:
+        if self.last_stamp != NEVER and len(given) and dated != self.is_dated:
             before = "dates" if self.is_dated else "integers"
             raise InputError(f"times has dtype {given.dtype}: those of the rounds before were {before}")
         stamps = as_stamps(given)
-        earlier = np.append(self._last, stamps[:-1])[: len(stamps)]
+        earlier = np.append(self.last_stamp, stamps[:-1])[: len(stamps)]
         for place in np.flatnonzero(stamps <= earlier)[:1]:
             before = self._time(int(earlier[place]))
             raise InputError(f"times[{place}] is {given[place]}, not after {before}: give each round once, in order")
@@ -260,7 +258,10 @@ class Forecaster:
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""
-        gaps = gaps_in(stamps, self.step, stamps[0] if self._last == NEVER else self._last)
+        if self.last_stamp == NEVER:
+            self.first_stamp, self.last_stamp = int(stamps[0]), int(stamps[0]) - self.step
+        gaps = gaps_in(stamps, self.step, self.last_stamp)
+        unusual = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) != self.step))
         row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
         known, n_tasks = len(self._recent), len(self.tasks)
         values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
@@ -283,8 +284,10 @@ class Forecaster:
         if record:
             errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
             self.record.add(errors, widths, places, row[step], len(stamps))
-        self.rounds, self.gaps, self._last = self.rounds + len(stamps), self.gaps + len(gaps), int(stamps[-1])
-        self.unforecast += int((~np.isnan(table[:, :n_tasks])).sum()) - len(y)
+        self.rounds, self.gaps, self.last_stamp = self.rounds + len(stamps), self.gaps + len(gaps), int(stamps[-1])
+        absent = int(np.isnan(table[:, :n_tasks]).sum())
+        self.irregular, self.absent = self.irregular + unusual - len(gaps), self.absent + absent
+        self.unforecast += table[:, :n_tasks].size - absent - len(y)
         self._recent, self._recent_extras = values[-self.lags.reach :].copy(), further[-self.lags.reach :].copy()
         level = np.vstack([np.full((1, n_tasks), np.nan), levels])[known:-1][complete]
         return self._forecasts(stamps[row[step]], places, values[known:, :n_tasks][complete], level, mean, widths)
@@ -341,7 +344,7 @@ class Forecaster:
 
     def ahead(self) -> Forecasts:
         """Forecast the round after the last, of every task whose lags are complete."""
-        if self._last == NEVER:
+        if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
         levels = self._levels(self._recent)
         X, complete = (a[-1] for a in self._inputs(levels, self._recent_extras))
@@ -354,7 +357,7 @@ class Forecaster:
         except NumericalError:
             pass  # "no change", without an interval
         widths = self._widths(self._calibration.copy(), mean, deviations, places, np.array([len(places)]))
-        stamps = np.full(len(places), self._last + self.step)
+        stamps = np.full(len(places), self.last_stamp + self.step)
         return self._forecasts(stamps, places, np.full(len(places), np.nan), levels[-1][places], mean, widths)
 
     def _forecasts(
@@ -397,8 +400,11 @@ STATE = (
     "gaps",
     "breakdowns",
     "unforecast",
+    "irregular",
+    "absent",
     "is_dated",
-    "_last",
+    "first_stamp",
+    "last_stamp",
     "_recent",
     "_recent_extras",
     "_calibration",

@@ -228,7 +228,11 @@ def similarities(similarity: Floats, tasks: Sequence[str]) -> Figure:
     image = axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
     names = [short(tasks[i], 16) for i in order]
     axis.set_yticks(np.arange(count) if named else [], names if named else [], fontsize=10.5 if few else 8.5)
-    axis.set_xticks(np.arange(count) if few else [], names if few else [], rotation=0 if count <= 4 else 90)
+    axis.set_xticks(
+        np.arange(count) if few else [],
+        names if few else [],
+        rotation=0 if count <= 4 and max(map(len, names)) < 10 else 90,
+    )
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     if few:
@@ -320,6 +324,7 @@ def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) 
     axis.set_ylim(low - pad, high + pad)
     axis.grid(axis="y")
     axis.margins(x=0.0)
+    axis.locator_params(axis="x", integer=True)
     axis.set_xlabel(label)
     axis.set_ylabel("RMSE so far over\nthat of “no change”")
     handles, labels = axis.get_legend_handles_labels()

@@ -53,7 +53,7 @@ def _summary(forecaster: Forecaster) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, run = forecaster.record.rounds, len(forecaster.tasks), forecaster.about["run"]
     step = step_in_words(forecaster.step, forecaster.is_dated)
-    said = f"{streams:,} stream{'s' * (streams != 1)}, a round every {step}"
+    said = f"{streams:,} stream{'s' * (streams != 1)}, usual step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
     since = f"after {tuned_until(forecaster)} and " * bool(run["head_rounds"])
@@ -121,8 +121,9 @@ def _markdown(run: Section, reading: dict[str, str], python: str, **_: Any) -> I
     yield from definitions(reading)
     yield ""
     yield from parts(run, "synchronous", headline=True)
-    yield "\n## What was tried\n"
-    yield from parts(run, "other")
+    if any(table.group == "other" for table in run.tables):
+        yield "\n## What was tried\n"
+        yield from parts(run, "other")
     yield "\n## What was run, and how to go on\n"
     yield from definitions(run.facts)
     yield f"\n```sh\n{run.command}\n```\n\n```python\n{python}\n```\n"

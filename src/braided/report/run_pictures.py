@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,17 +49,17 @@ def run_pictures(run: Run) -> Iterator[Picture]:
             "gains",
             "Gain of sharing",
             "By how much the error is less than with one filter per stream, which is tuned alike. Blue: sharing helps; "
-            "orange: it hurts.",
+            "orange: it hurts." + " What is far larger than all else is cut." * bool(gains[-1] < -_room(gains)),
             f"Gains of {streams}, sorted: from {signed(gains[0])} to {signed(gains[-1])} %.",
             _gains(gains, [str(summary.tasks[place]) for place in order]),
         )
-    shown = _latest(run, summary) if run.forecasts is not None and summary.scored else []
+    shown = _latest(run.forecasts, forecaster, summary) if run.forecasts is not None and summary.scored else []
     if shown:
         listed = ", ".join(f"{short(one.name, 40)} ({brief(one.error)})" for one in shown)
         yield _picture(
             "forecasts",
             "The last forecasts",
-            f"The streams with the least, the middle and the largest error over that of “no change”: {listed}. "
+            f"Streams from the least to the largest error over that of “no change”: {listed}. "
             f"Band: the interval that is to hold {100 * forecaster.coverage:g} % of the values.",
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster),
@@ -94,22 +95,29 @@ def _curves(forecaster: Forecaster) -> list[tuple[Ints, Floats, str, Method]]:
     return [(rounds[known], np.sqrt(squares[known] / no_change[known]), *words) for squares, *words in shown]
 
 
+def _room(gains: Floats) -> float:
+    """Return how large a loss is shown: what is far larger than all else would hide it."""
+    return max(2.0 * float(gains[0]), 4.0 * float(np.median(np.abs(gains))), 0.1)
+
+
 @styled
 def _gains(gains: Floats, names: list[str]) -> Figure:
-    """Draw gains in per cent, the largest first; a loss that is far larger than all else is cut."""
-    room = max(float(gains[0]), 3.0 * float(np.median(np.abs(gains))), 0.1)
+    """Draw gains in per cent, the largest first."""
+    room = _room(gains)
     shown = np.maximum(gains, -room)
+    ends = 1.05 * min(float(shown[-1]), -0.1), 1.05 * max(float(shown[0]), 0.1)  # less is rounding
     if len(gains) > NAMED:
         figure, (axis,) = panels(1, each=3.3)
         for colour, part in ((HELPED, shown.clip(min=0.0)), (HURT, shown.clip(max=0.0))):
             axis.fill_between(np.arange(len(gains)) + 0.5, part, step="mid", color=colour, linewidth=0.0)
         axis.axhline(0.0, color=INK, linewidth=1.0)
-        axis.set_xlim(0.0, len(gains))
+        axis.set(xlim=(0.0, len(gains)), ylim=ends)
         axis.grid(axis="y")
         axis.set_xlabel("Streams, the largest gain first")
         axis.set_ylabel("Less error by sharing, %")
         if gains[-1] < -room:
-            axis.text(len(gains), -room, f"{signed(gains[-1])} ▾", ha="right", va="top", fontsize=9, color=GREY)
+            beside = float((gains >= -room).sum()) - 0.01 * len(gains)
+            axis.text(beside, -room, f"{signed(gains[-1])} ▾", ha="right", va="bottom", fontsize=9, color=GREY)
         return figure
     figure, axis = named_rows([short(name, 16) for name in names], above=0.1)
     axis.barh(range(len(gains)), shown, height=0.62, color=np.where(gains >= 0.0, HELPED, HURT))
@@ -117,6 +125,8 @@ def _gains(gains: Floats, names: list[str]) -> Figure:
     for row, gain in enumerate(gains):
         text = signed(gain) + (" ◂" if gain < -room else "")
         axis.text(1.02, row, text, transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
+    axis.set_xlim(*ends)
+    axis.locator_params(axis="x", nbins=5)
     axis.set_xlabel("Less error by sharing, %")
     return figure
 
@@ -130,15 +140,14 @@ class _Stretch(NamedTuple):
     columns: Floats  # (4, n): actual, forecast, low, high
 
 
-def _latest(run: Run, summary: Summary) -> list[_Stretch]:
+def _latest(path: Path, forecaster: Forecaster, summary: Summary) -> list[_Stretch]:
     """Read the last forecasts of the best, the middle and the worst stream among those that have some."""
-    assert run.forecasts is not None
-    table = tail(run.forecasts, STRETCH * len(summary.tasks))
+    table = tail(path, STRETCH * len(summary.tasks))
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["task"])])
     clock = np.unique(stamps)[-STRETCH:]
-    gaps = gaps_in(clock, run.forecaster.step, int(clock[0]))
+    gaps = gaps_in(clock, forecaster.step, int(clock[0]))
     times = np.insert(clock, gaps, clock[gaps])
-    there = set(names[stamps >= clock[0]])
+    there = set(names[stamps >= clock[0]]) if len(clock) > 1 else set()
     order = [place for place in best_first(summary.to_no_change) if str(summary.tasks[place]) in there]
     places = dict.fromkeys([order[0], order[len(order) // 2], order[-1]]) if order else {}
     stretches = []
@@ -163,7 +172,7 @@ def _forecasts(stretches: list[_Stretch], forecaster: Forecaster) -> Figure:
     figure, axes = panels(len(stretches), each=1.45, alike=False)
     for axis, one in zip(axes, stretches, strict=True):
         x = one.times.view("datetime64[us]") if forecaster.is_dated else one.times
-        span = max(float(np.ptp(one.columns[0][~np.isnan(one.columns[0])])), 1e-300)
+        span = float(np.nanmax(one.columns[0]) - np.nanmin(one.columns[0])) or np.inf
         middle = float(np.nanmedian(one.columns[0]))
         actual, forecast, low, high = np.clip(one.columns, middle - 1.5 * span, middle + 1.5 * span)
         axis.fill_between(

@@ -145,8 +145,10 @@ def at_the_edge(choice: Mapping[str, Any]) -> list[str]:
         offered = _offered(best["method"], name)
         ends = {min(offered): "smallest", max(offered): "largest"} if len(offered) > 1 else {}
         if value in ends and value != NATURAL.get(name):
-            off = " but for none at all" * (name in OFF)
-            said.append(f"{name} {value_of(value)} is the {ends[value]} tried{off}")
+            beyond = [value_of(far) for far in OFF.get(name, ()) if (far < value) == (ends[value] == "smallest")]
+            said.append(
+                f"{name} {value_of(value)} is the {ends[value]} tried{''.join(f' but {far}' for far in beyond)}"
+            )
     return [f"{', '.join(said).capitalize()}: a better one may lie beyond."] if said else []
 
 
@@ -242,4 +244,4 @@ def _cell(value: float, form: str) -> str:
 
 def signed(value: float) -> str:
     """Write a gain in per cent."""
-    return _cell(value, "+.1f").replace("-", "−")
+    return _cell(round(value, 1) + 0.0, "+.1f").replace("-", "−")

@@ -155,6 +155,8 @@ def run(
     Where the run stands is in `model`, and what it is of beside it, under the same name with `.json`.
     """
     count(every, "every")
+    if settings.model and Path(settings.model).resolve() == model.resolve():
+        raise InputError(f"{model} is the model to start from: save the one that comes of it elsewhere (--save)")
     plan = model.with_name(model.name + ".json")
     about = describe(rounds, settings) | {"forecasts": forecasts.name, "every": every}
     open_plan(plan, about, "run")

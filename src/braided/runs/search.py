@@ -34,6 +34,7 @@ SHARE = 3  # one in so many goes on to the next piece
 LAST = 5  # about so many run to the end
 SHORTEST = 100  # rounds of the first piece, at least
 LARGEST = 2000  # weights of all tasks together, beyond which exact sharing takes too long to be tried by default
+SECONDS = 1.0  # about, that one trial may take
 
 
 @final
@@ -81,6 +82,16 @@ class Choice:
         }
 
 
+def affordable(head: Head, methods: Sequence[Method]) -> int:
+    """Return how many rounds of the head a trial of the slowest method can go through in about a second."""
+    cost = 0.0
+    for method in methods:
+        weights = len(head.tasks) * (head.lags_of(method.inputs).n_features + head.extras.shape[2])
+        exact = method.shares and method.make is not None
+        cost = max(cost, 3e-7 + (1.5e-10 * weights**2 if exact else 1e-6))  # seconds per sample, as measured
+    return min(max(int(SECONDS / cost / len(head.tasks)), SHORTEST), len(head.times))
+
+
 def methods_for(names: Sequence[str], head: Head) -> list[Method]:
     """Return the methods to choose among: those named, or the usual four as far as they are quick enough."""
     if not names:
@@ -123,6 +134,7 @@ class _Bench:
             raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
         self.head, self.how, self.jobs, self.methods, self.progress = head, how, jobs, methods, progress
         self.tried, self.done = 0, 0
+        self.rounds = affordable(head, methods)
         self.total = sum(sum(self._counts(len(stage))) for method in methods for stage in self._stages(method))
         self.log = None if log is None else _Log(log, _about(head))
 
@@ -141,7 +153,7 @@ class _Bench:
 
     def _piece(self, rung: int) -> int:
         """How many rounds the pieces `rung` before the last have."""
-        return len(self.head.times) // SHARE**rung
+        return self.rounds // SHARE**rung
 
     def tune(self, method: Method) -> Trial:
         best = Trial(method.name, {}, 0, np.inf)

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from braided.forecasting import Forecaster
+from braided.study import METHODS
 from braided.types import Floats
 
 SMALL = 0.05  # per cent: less is the same
@@ -74,6 +75,21 @@ def in_words(forecaster: Forecaster) -> list[str]:
     return [_sharing(forecaster, summary), _skill(summary), *_intervals(forecaster, summary), *_trouble(forecaster)]
 
 
+def chosen(forecaster: Forecaster) -> str:
+    """Say which method was chosen, and how it did on the part to tune on."""
+    choice = forecaster.about.get("choice")
+    if not choice:
+        return "A model without a search."
+    best, single = choice["best"], choice["single"]
+    given = ", ".join(f"{name} {value:g}" for name, value in best["parameters"].items())
+    said = f"{METHODS[best['method']].title} ({given})"
+    if best["score"] is None:
+        return f"As given: {said}."
+    said = f"Chosen on the first {best['rounds']:,} rounds, of {choice['tried']:,} trials: {said}, "
+    said += f"{best['score']:.3f} of the error of “no change” there"
+    return said + (f"; one filter per stream {single['score']:.3f}." if best != single else ".")
+
+
 def _sharing(forecaster: Forecaster, summary: Summary) -> str:
     if forecaster.single is None:
         return "Sharing did not pay on the part to tune on, so each stream has a filter of its own."
@@ -124,6 +140,8 @@ def _trouble(forecaster: Forecaster) -> list[str]:
     if forecaster.gaps:
         count = f"{forecaster.gaps} gap{'s' * (forecaster.gaps > 1)}"
         said.append(f"{count} longer than the usual step; lags do not reach across.")
+    if forecaster.irregular:
+        said.append(f"{forecaster.irregular:,} steps differ from the usual one, but are no gaps.")
     if forecaster.unforecast:
         said.append(f"{forecaster.unforecast:,} values had no forecast: first of a stream, or after a missing one.")
     if forecaster.breakdowns:

@@ -1,0 +1,357 @@
+"""Streams of one's own as a user meets them: real processes, files, standard input, kills."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import braided as bd
+from tests.cli.test_cli import braided
+from tests.runs.tables import field, written
+
+GIVEN = ("--method", "mt-wrls", "--parameters", "penalty=10,ridge=0.1,forgetting=1", "--lags", "3")
+DATA = Path(__file__).parents[3] / "shared" / "data"
+KILLS = int(os.environ.get("BRAIDED_KILLS", "3"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    written(folder / "mine.csv", missing=0.01)
+    done = braided("run", "mine.csv", "--method", "mt-wrls,wrls", "--lags", "3", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_a_run_says_what_it_read_whether_sharing_pays_and_where_things_are(finished):
+    folder, printed = finished
+    for text in (
+        "mine.csv: long table: time 'timestamp', task 'site', value 'value' (guessed)",
+        "Errors by stream",
+        "site 4",
+        "one filter per stream, on average",
+        "Intervals of 90 % held",
+        "Report: ",
+        "Forecasts: ",
+        "Model: ",
+    ):
+        assert text in printed
+    out = folder / "braided-run"
+    frame = pd.read_parquet(out / "forecasts.parquet")
+    assert list(frame) == ["time", "task", "actual", "forecast", "low", "high"]
+    assert (out / "index.html").read_text("utf-8").startswith("<!doctype html>")
+    assert isinstance(bd.load(out / "model.braided"), bd.Forecaster)
+
+
+def test_the_same_command_again_shows_the_same_and_another_needs_fresh(finished, tmp_path):
+    folder, printed = finished
+    same = ("run", "mine.csv", "--method", "mt-wrls,wrls", "--lags", "3")
+    before = (folder / "braided-run" / "forecasts.parquet").read_bytes()
+    again = braided(*same, cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.split("The run")[0] == printed.split("The run")[0]
+    other = braided(*same[:-1], "4", cwd=folder)
+    assert other.returncode == 1
+    assert "holds a run with lags 3, not 4: choose another folder (--out), or start again (--fresh)" in other.stderr
+    afresh = braided(*same, "--fresh", cwd=folder)
+    assert afresh.returncode == 0
+    assert (folder / "braided-run" / "forecasts.parquet").read_bytes() == before
+
+
+def test_a_saved_model_forecasts_the_next_round(finished, tmp_path):
+    folder, _ = finished
+    model = folder / "braided-run" / "model.braided"
+    expected = bd.load(model).ahead()
+    shown = braided("forecast", model)
+    assert shown.returncode == 0, shown.stderr
+    assert "2012-01-02T09:20:00" in shown.stdout
+    rows = [json.loads(line) for line in braided("forecast", model, "--format", "json").stdout.splitlines()]
+    assert [row["forecast"] for row in rows] == expected.forecast.tolist()
+    more = written(tmp_path / "more.csv", steps=500, missing=0.01)
+    learned = braided("forecast", model, more, "--format", "csv", "--save", tmp_path / "later.braided")
+    assert learned.returncode == 0, learned.stderr
+    assert "learned 100 rounds, up to 2012-01-02T17:35:00" in learned.stderr
+    lines = learned.stdout.splitlines()
+    assert lines[0] == "time,task,forecast,low,high"
+    assert lines[1].startswith("2012-01-02T17:40:00,site 1,")
+    assert bd.load(tmp_path / "later.braided").rounds == 500
+    assert bd.load(model).rounds == 400
+
+
+def test_a_model_can_be_looked_into(finished, tmp_path):
+    folder, _ = finished
+    shown = braided("inspect", folder / "braided-run" / "model.braided")
+    assert shown.returncode == 0, shown.stderr
+    for text in ("mine.csv", "400 rounds", "site 1", "Errors by stream", "penalty"):
+        assert text in shown.stdout
+    bd.save(bd.MTWRLS(bd.TaskGraph.pooled(["north", "south"]), 2), tmp_path / "plain")
+    plain = braided("inspect", tmp_path / "plain")
+    assert plain.returncode == 0, plain.stderr
+    assert "MTWRLS" in plain.stdout
+    assert "north" in plain.stdout
+
+
+def test_parameters_are_tuned_once_and_used_later(tmp_path):
+    table = written(tmp_path / "mine.parquet")
+    tuned = braided("tune", table, "--method", "wrls", "--lags", "3", "--jobs", "1", "--out", tmp_path / "t.json")
+    assert tuned.returncode == 0, tuned.stderr
+    assert "66 trials on 80 rounds" in tuned.stdout
+    assert (tmp_path / "t.json.trials").read_text().count("\n") == 67
+    used = braided("run", table, "--parameters", tmp_path / "t.json", "--out", tmp_path / "out", "--format", "csv")
+    assert used.returncode == 0, used.stderr
+    assert "each stream has a filter of its own" in used.stdout
+    choice = json.loads((tmp_path / "t.json").read_text())
+    loaded = bd.load(tmp_path / "out" / "model.braided")
+    assert loaded.learner.penalty == choice["best"]["parameters"]["penalty"]
+    assert (tmp_path / "out" / "forecasts.csv").read_text().startswith("time,task,actual,forecast,low,high\n")
+
+
+def test_data_are_listed_written_and_run_by_name(tmp_path):
+    listed = braided("data")
+    assert listed.returncode == 0, listed.stderr
+    assert "la-haute-borne" in listed.stdout
+    assert "wind-toolkit" in listed.stdout
+    out = braided("data", "export", "us-incomes", tmp_path / "incomes.csv")
+    assert out.returncode == 0, out.stderr
+    assert len(pd.read_csv(tmp_path / "incomes.csv")) == 48 * 81
+    by_name = braided("run", "us-incomes", "--log", *GIVEN, "--out", tmp_path / "out")
+    assert by_name.returncode == 0, by_name.stderr
+
+
+def test_wind_toolkit_files_become_a_table(tmp_path):
+    for site, latitude in (("1", 25.0), ("2", 26.0), ("3", 40.0)):
+        rows = [f"2012,1,{day},{hour},0,{5 + hour + day / 10}" for day in (1, 2, 3) for hour in range(24)]
+        head = f"SiteID,{site},Site Timezone,-5,Data Timezone,0,Longitude,-80.0,Latitude,{latitude}"
+        text = [head, "Year,Month,Day,Hour,Minute,wind speed at 100m (m/s)", *rows]
+        (tmp_path / f"{site}.csv").write_text("\n".join(text))
+    files = [tmp_path / f"{site}.csv" for site in "123"]
+    made = braided(
+        "data",
+        "wind-toolkit",
+        *files,
+        "--near",
+        "25.7,-80.2",
+        "--sites",
+        "2",
+        "--end",
+        "2012-01-02",
+        "--out",
+        tmp_path / "m.csv",
+    )
+    assert made.returncode == 0, made.stderr
+    frame = pd.read_csv(tmp_path / "m.csv", dtype={"site": str})
+    assert sorted(frame.site.unique()) == ["1", "2"]
+    assert len(frame) == 96
+    wrong = braided("data", "wind-toolkit", files[0], "--near", "Miami")
+    assert (wrong.returncode, "write latitude,longitude" in wrong.stderr) == (2, True)
+
+
+# Killed, and continued ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_run_that_is_killed_goes_on_to_the_same_bytes(tmp_path, form):
+    """BRAIDED_KILLS says how often; `make test` kills a few times per format."""
+    written(tmp_path / "mine.csv", steps=6000, sites=6, missing=0.01)
+    command = ("run", "mine.csv", *GIVEN, "--every", "300", "--format", form)
+    began = time.perf_counter()
+    whole = braided(*command, "--out", "whole", cwd=tmp_path)
+    took = time.perf_counter() - began
+    assert whole.returncode == 0, whole.stderr
+    expected = (tmp_path / "whole" / f"forecasts.{form}").read_bytes()
+    rng = random.Random(form)
+    going_on = 0
+    for kill in range(KILLS):
+        out = tmp_path / f"out-{kill}"
+        arguments = [sys.executable, "-m", "braided", *command, "--out", out.name]
+        process = subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.35, 0.95) * took)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        going_on += (out / "model.braided").exists()
+        again = braided(*command, "--out", out.name, cwd=tmp_path)
+        assert again.returncode == 0, again.stderr
+        assert (out / f"forecasts.{form}").read_bytes() == expected
+        assert sorted(path.name for path in out.iterdir()) == sorted(
+            path.name for path in (tmp_path / "whole").iterdir()
+        )
+    print(f"{going_on} of {KILLS} went on from a saved model")
+
+
+# Standard input ----------------------------------------------------------------------------------------------------
+
+
+def lines_of(steps, form="json"):
+    panel = field(steps=steps)
+    rows = [
+        (str(moment), task, float(value))
+        for moment, values in zip(panel.times, panel.values, strict=True)
+        for task, value in zip(panel.tasks, values, strict=True)
+    ]
+    if form == "csv":
+        return ["time,site,wind", *(f"{moment},{task},{value!r}" for moment, task, value in rows)]
+    return [json.dumps(dict(zip(("time", "site", "wind"), row, strict=True))) for row in rows]
+
+
+def piped(text, *arguments):
+    command = [sys.executable, "-m", "braided", "run", "-", *map(str, arguments)]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def test_lines_in_forecasts_out(tmp_path):
+    lines = lines_of(70)[:240]
+    lines.insert(100, "nonsense")
+    done = piped("\n".join(lines), *GIVEN, "--warm-up", "30", "--save", tmp_path / "model")
+    assert done.returncode == 0, done.stderr
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(made) == 59 * 4
+    assert set(made[-1]) == {"time", "task", "forecast", "low", "high"}
+    assert "line 101 is no JSON" in done.stderr
+    assert "tuned on the first 30 rounds: MT-WRLS" in done.stderr
+    assert "1 bad lines" in done.stderr
+    assert bd.load(tmp_path / "model").rounds == 60
+    more = piped("\n".join(lines_of(70)[240:]), "--model", tmp_path / "model")
+    assert len(more.stdout.splitlines()) == 40
+    last = [json.loads(line)["forecast"] for line in more.stdout.splitlines()[-4:]]
+    whole = piped("\n".join(lines_of(70)), *GIVEN, "--warm-up", "30")
+    assert last == [json.loads(line)["forecast"] for line in whole.stdout.splitlines()[-4:]]
+
+
+def test_a_bad_line_may_be_fatal(tmp_path):
+    lines = lines_of(40, "csv")
+    lines.insert(90, "2012-01-01T01:50:00,site 2,calm")
+    done = piped("\n".join(lines), *GIVEN, "--warm-up", "15", "--on-error", "stop")
+    assert done.returncode == 2
+    assert (
+        done.stderr.splitlines()[-1] == "braided: wind at line 91 is 'calm': write a number, or NA where it is missing"
+    )
+    assert done.stdout.startswith("time,task,forecast,low,high\n")
+
+
+def test_forecasts_are_printed_as_soon_as_a_round_is_complete():
+    command = [sys.executable, "-m", "braided", "run", "-", *GIVEN, "--warm-up", "1000"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        process.stdin.write("".join(f"{line}\n" for line in lines_of(2)))
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["task"] == "site 1"  # would wait for ever if it were not flushed
+        process.communicate()
+    assert process.returncode == 0
+
+
+# Refusals ----------------------------------------------------------------------------------------------------------
+
+
+def rows_of(steps=120):
+    panel = field(steps=steps, sites=3)
+    return [
+        f"{moment},{site},{value:.4f}"
+        for moment, values in zip(panel.times, panel.values, strict=True)
+        for site, value in zip(panel.tasks, values, strict=True)
+    ]
+
+
+HEADER = "timestamp,site,value"
+REFUSED = {
+    "is empty: give a header": lambda rows: [],
+    "has a header and no rows": lambda rows: [HEADER],
+    "one task only": lambda rows: [HEADER, *rows[::3]],
+    "the part to tune on has 4 rounds": lambda rows: [HEADER, *rows[:60]],
+    "'site 3' never changes in the part to tune on": lambda rows: [
+        HEADER,
+        *(row if "site 3" not in row else row.rsplit(",", 1)[0] + ",5.0" for row in rows),
+    ],
+    "stands twice, at lines 5 and 362": lambda rows: [HEADER, *rows, rows[3]],
+    "value at line 203 of mine.csv is 'calm'": lambda rows: [
+        HEADER,
+        *rows[:201],
+        rows[201].rsplit(",", 1)[0] + ",calm",
+        *rows[202:],
+    ],
+    "value at line 3 of mine.csv is 'inf'": lambda rows: [
+        HEADER,
+        rows[0],
+        rows[1].rsplit(",", 1)[0] + ",inf",
+        *rows[2:],
+    ],
+    "timestamp at line 301 of mine.csv is '2012-01-01T08:15:00+01:00'": lambda rows: [
+        HEADER,
+        *rows[:299],
+        "2012-01-01T08:15:00+01:00,site 9,1.0",
+        *rows[299:],
+    ],
+    "has no time column": lambda rows: ["moment,site,value", *rows],
+}
+
+
+@pytest.mark.parametrize(("message", "change"), REFUSED.items(), ids=list(REFUSED))
+def test_what_can_not_be_run_is_refused_in_a_line_and_nothing_is_left(tmp_path, message, change):
+    (tmp_path / "mine.csv").write_text("\n".join(change(rows_of())))
+    done = braided("run", "mine.csv", "--method", "wrls", "--lags", "3", cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "braided-run" / "forecasts.parquet").exists()
+
+
+def test_a_file_cut_short_is_refused(tmp_path):
+    content = gzip.compress("\n".join([HEADER, *rows_of()]).encode())
+    (tmp_path / "mine.csv.gz").write_bytes(content[: len(content) // 2])
+    done = braided("run", "mine.csv.gz", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "mine.csv.gz can't be read" in done.stderr
+    assert "copy it again" in done.stderr
+
+
+MISUSED = {
+    "did you mean 'mt-wrls'?": ("--method", "mt-wrl"),
+    "graph-ridge is refitted on all data": ("--method", "graph-ridge"),
+    "write a name and a number": ("--method", "wrls", "--parameters", "penalty=much"),
+    "mt-wrls has the parameters forgetting, penalty, ridge": ("--method", "mt-wrls", "--parameters", "penalty=1"),
+    "holds no choice that `braided tune` made": ("--parameters", "absent.json"),
+    "tune is 2.0": ("--tune", "2"),
+    "no task 'x' to leave out": ("--without", "x"),
+    "no column 'x'": ("--value", "x"),
+    "absent.braided": ("--model", "absent.braided"),
+    "is not a braided model": ("--model", "mine.csv"),
+}
+
+
+@pytest.mark.parametrize(("message", "options"), MISUSED.items(), ids=list(MISUSED))
+def test_options_that_do_not_fit_are_refused_in_a_line(tmp_path, message, options):
+    (tmp_path / "mine.csv").write_text("\n".join([HEADER, *rows_of(60)]))
+    done = braided("run", "mine.csv", *options, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_can_not_be_written_to(tmp_path):
+    (tmp_path / "mine.csv").write_text("\n".join([HEADER, *rows_of(60)]))
+    (tmp_path / "taken").touch()
+    done = braided("run", "mine.csv", *GIVEN, "--out", "taken", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "can't write to taken" in done.stderr
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data in {DATA}")
+@pytest.mark.parametrize(
+    "name", ["irish_wind_12sites_daily", "la_haute_borne_4turbines_10min", "wind_toolkit_10sites_hourly"]
+)
+def test_each_wind_file_runs_with_nothing_but_its_name(tmp_path, name):
+    done = braided("run", DATA / f"{name}.csv.gz", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Sharing helps: " in done.stdout
+    held = bd.load(tmp_path / "braided-run" / "model.braided").record
+    assert 0.89 < held.coverage < 0.91
+    assert (held.rmse[:, 0] < held.rmse[:, 1]).all()
+    assert np.isfinite(held.rmse).all()
