@@ -6,6 +6,8 @@ Names are imported when first used, so that `import braided` costs nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from braided.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from braided import checks as checks
     from braided import features as features
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from braided.state import load as load
     from braided.state import save as save
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "evaluation": "Evaluation evaluate",

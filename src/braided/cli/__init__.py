@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from braided import __version__
 from braided.cli import data, streams, study
 from braided.errors import BraidedError, InputError
+from braided.version import __version__
 
 app = typer.Typer(
     name="braided",

@@ -16,13 +16,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, final
 
-from braided import __version__
 from braided.errors import FileError, InputError
 from braided.report.pictures import Picture, pictures
 from braided.report.style import COLOURS
 from braided.report.tables import Table, findings, tables
 from braided.streams import EMBEDDED
 from braided.study import METHODS, Method, Results
+from braided.version import __version__
 
 READING = {
     "Error": "Root mean square error over that of “no change”, the forecast that the next value equals the last. "

@@ -15,8 +15,8 @@ from braided.report.page import READING, Section, definitions, parts, plain, wri
 from braided.report.run_pictures import run_pictures
 from braided.report.run_tables import at_the_edge, errors, facts, step_in_words, time_in_words, trials, tuned_until
 from braided.runs.head import SINGLE
-from braided.runs.run import Run
 from braided.runs.summary import in_words
+from braided.runs.table import Run
 from braided.study import METHODS
 
 OPEN_ROWS = 30  # a longer table of streams is folded up
@@ -74,10 +74,9 @@ def _reading(forecaster: Forecaster) -> dict[str, str]:
 
 
 def _facts(run: Run) -> dict[str, str]:
-    return {
+    return facts(run.forecaster) | {
         "Source": run.about["source"],
         "Columns": run.about["columns"],
-        **facts(run.forecaster),
         "Run": "continued where an earlier one had stopped" if run.continued else "in one go",
         "Version": f"braided {run.about['version']}",
     }

@@ -15,8 +15,8 @@ from braided.report.run_tables import best_first, method_of, signed
 from braided.report.style import COLOURS, GREY, INK, named_rows, panels, styled
 from braided.runs.head import SINGLE
 from braided.runs.output import tail
-from braided.runs.run import Run
 from braided.runs.summary import Summary
+from braided.runs.table import Run
 from braided.study import METHODS, Method
 from braided.types import Floats, Ints
 

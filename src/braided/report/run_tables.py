@@ -23,8 +23,8 @@ from braided.learners import Learner
 from braided.report.figures import brief, value_of
 from braided.report.tables import SYMBOLS, Table
 from braided.runs.head import SINGLE
-from braided.runs.search import FORGETTING
 from braided.runs.summary import Summary
+from braided.runs.tuning import FORGETTING
 from braided.study import METHODS, Method
 from braided.study.methods import FROM_PLAN
 from braided.types import Floats, Ints
@@ -171,7 +171,9 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
     scale = "each stream's usual change is 1" + ", that of its logarithm" * model.units.logarithm
     head = model.about.get("run", {}).get("head_rounds")
+    first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
     return {
+        "Source": str(model.about.get("source", "made by hand")),
         "Streams": _names(model.tasks),
         "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}" if head else "other rounds, before",
         "Method": f"{method.title}: {method.about}",
@@ -179,9 +181,9 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         "Features": ", ".join(features),
         "Units": f"{scale} (measured on the part to tune on)",
         "Usual step": step_in_words(model.step, model.is_dated),
-        "Rounds learned": f"{model.rounds:,}" + f", up to {time_in_words(model.last_stamp, model.is_dated)}",
-        "Gaps longer than the usual step": f"{model.gaps:,}",
-        "Values without a forecast": f"{model.unforecast:,}",
+        "Learned": f"{model.rounds:,} rounds, {first} to {last}; {model.learner.samples:,} samples",
+        "Gaps": f"{model.gaps:,} longer than the usual step; {model.irregular:,} other steps that differ from it",
+        "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast",
         "Breakdowns": f"{model.breakdowns:,}",
     }
 

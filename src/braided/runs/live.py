@@ -15,7 +15,7 @@ import numpy as np
 from braided.errors import InputError
 from braided.forecasting import Forecaster, Forecasts
 from braided.runs.head import Head
-from braided.runs.run import Settings, choose
+from braided.runs.table import Settings, choose
 from braided.streams.lines import Lines, Row
 from braided.types import Floats
 

@@ -164,7 +164,11 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
             if file.tell() > len(header):
                 file.readline()  # the rest of a line
             content = header + file.read()
-        table = arrow_csv.read_csv(pa.BufferReader(content), arrow_csv.ReadOptions(use_threads=False))
+        table = arrow_csv.read_csv(
+            pa.BufferReader(content),
+            arrow_csv.ReadOptions(use_threads=False),
+            convert_options=arrow_csv.ConvertOptions(column_types={"task": pa.string()}),  # "01" is a name
+        )
     else:
         file = parquet.ParquetFile(path, pre_buffer=False)
         groups: list[int] = []

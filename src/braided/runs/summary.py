@@ -59,8 +59,8 @@ class Summary:
     def means(self) -> dict[str, float]:
         """The means over the tasks."""
         names = ("to_no_change", "single_to_no_change", "to_last_change", "to_single", "coverage")
-        columns = {name: getattr(self, name) for name in names}
-        return {name: float(np.nanmean(column)) if self.scored else np.nan for name, column in columns.items()}
+        known = {name: (column := getattr(self, name))[~np.isnan(column)] for name in names}
+        return {name: float(column.mean()) if len(column) else np.nan for name, column in known.items()}
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:
@@ -87,7 +87,12 @@ def chosen(forecaster: Forecaster) -> str:
         return f"As given: {said}."
     said = f"Chosen on the first {best['rounds']:,} rounds, of {choice['tried']:,} trials: {said}, "
     said += f"{best['score']:.3f} of the error of “no change” there"
-    return said + (f"; one filter per stream {single['score']:.3f}." if best != single else ".")
+    said += f"; one filter per stream {single['score']:.3f}." if best != single else "."
+    if choice["left_out"]:
+        said += (
+            f" Not tried, as they take long for so many streams: {', '.join(choice['left_out'])} (--method does it)."
+        )
+    return said
 
 
 def _sharing(forecaster: Forecaster, summary: Summary) -> str:
@@ -97,7 +102,7 @@ def _sharing(forecaster: Forecaster, summary: Summary) -> str:
     known = ~np.isnan(gains)
     helped, hurt = known & (gains >= SMALL), known & (gains <= -SMALL)
     mean = 100.0 * (1.0 - summary.means["to_single"])
-    verb = "helps" if mean > 0.0 else "does not help"
+    verb = "makes no difference" if abs(mean) < SMALL else "helps" if mean > 0.0 else "hurts"
     said = f"Sharing {verb}: {_percent(mean)} error than with one filter per stream, on average; "
     said += f"it lowers the error of {helped.sum()} of {known.sum()} streams"
     if hurt.any():

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from braided import __version__
 from braided.errors import InputError
 from braided.streams import Panel
 from braided.study.methods import METHODS, Clock, find_method
 from braided.types import Flags, Floats
 from braided.validate import count
+from braided.version import __version__
 
 WINDOWS = 30
 LENGTH = 400  # points in a window

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from braided import __version__
 from braided.errors import FileError, InputError
 from braided.forecasting import NEVER, Forecaster, Forecasts, as_stamps, joined, widened
 from braided.runs.head import SINGLE, Head
 from braided.runs.output import ForecastFile
-from braided.runs.search import Choice, How, Trial, methods_for, search
+from braided.runs.tuning import DEFAULT, Choice, How, Trial, methods_for, search
 from braided.state import load, save
 from braided.streams import Chunk, Rounds, open_rounds
 from braided.study import METHODS, Method
@@ -29,6 +28,7 @@ from braided.study.methods import Parameters
 from braided.study.store import open_plan, write_whole
 from braided.types import Floats
 from braided.validate import count
+from braided.version import __version__
 
 EVERY = 1_000_000  # samples between saves
 MOST = 500_000  # values of the head; more would not change the choice
@@ -107,7 +107,9 @@ def choose(
 
     methods = methods_for(settings.methods, head)
     if not settings.parameters:
-        return search(head, methods, settings.how, jobs, log, told)
+        found = search(head, methods, settings.how, jobs, log, told)
+        usual = () if settings.methods else DEFAULT
+        return replace(found, left_out=tuple(name for name in usual if METHODS[name] not in methods))
     alone = METHODS[SINGLE]
     given = Trial(methods[0].name, checked(methods[0], settings.parameters), 0, np.nan)
     if settings.single:

@@ -18,12 +18,12 @@ from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
-from braided import __version__
 from braided.errors import FileError, InputError
 from braided.evaluation import evaluate
 from braided.runs.head import SINGLE, Head
 from braided.study import METHODS, Method, find_method
 from braided.study.methods import Parameters
+from braided.version import __version__
 
 How: TypeAlias = Literal["halving", "grid"]
 Progress: TypeAlias = Callable[[int, int, str], None]  # trials done, trials in all, what is being tried
@@ -62,6 +62,7 @@ class Choice:
     single: Trial  # the best of one filter per stream
     trials: tuple[Trial, ...]  # the best of each method, the best first
     tried: int
+    left_out: tuple[str, ...] = ()  # of the usual methods, those that would take too long
 
     @property
     def method(self) -> Method:
@@ -79,6 +80,7 @@ class Choice:
             "single": plain(self.single),
             "trials": [plain(trial) for trial in self.trials],
             "tried": self.tried,
+            "left_out": list(self.left_out),
         }
 
 
