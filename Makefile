@@ -29,12 +29,13 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## speed beside plain NumPy, precision, the cost of the first use, and the picture of the README
+bench: $(READY)  ## speed beside plain NumPy, ten million rows from a file, precision, the cost of the first use, and the picture of the README
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/picture.py
 
 clean:  ## remove the environment and all caches
-	rm -rf .venv braided-study .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist src/*.egg-info
+	rm -rf .venv braided-study braided-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist src/*.egg-info
 	find . -name __pycache__ -type d -exec rm -rf {} +
