@@ -156,7 +156,7 @@ class TaskGraph:
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
         silent = [key for key, row in zip(graph.tasks, similarity, strict=True) if not row.any()]
         if silent and graph.n_tasks > 1:
-            names = _listed(silent)
+            names = listed(silent)
             warnings.warn(f"no similarity to any other task (constant or too short): {names}", stacklevel=2)
         return graph
 
@@ -274,7 +274,7 @@ class TaskGraph:
             raise self._unknown(key, f" at position {place}") from None
 
     def _unknown(self, task: object, place: str) -> InputError:
-        known = _listed(self.tasks)
+        known = listed(self.tasks)
         return InputError(f"unknown task {task!r}{place}: known are {known}; add_task lets a new one join")
 
     def neighbours(self, task: TaskKey) -> dict[TaskKey, float]:
@@ -355,6 +355,7 @@ def _known(key: object, index: Mapping[TaskKey, int]) -> bool:
         return False
 
 
-def _listed(keys: Iterable[object], most: int = 5) -> str:
+def listed(keys: Iterable[object], most: int = 5) -> str:
+    """Return keys with commas between, and how many there are where not all are shown."""
     names = [repr(key) for key in keys]
     return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")

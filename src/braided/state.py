@@ -16,12 +16,10 @@ True
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -31,6 +29,7 @@ import scipy.sparse as sparse
 from braided import learners
 from braided.errors import FileError
 from braided.features import ELM, Chain, Lags, Scale
+from braided.files import write_whole
 from braided.forecasting import Forecaster, Record, Units
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
@@ -48,36 +47,19 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a learner or forecaster to a file, whole or not at all: a kill leaves the old file or the new one."""
     if not isinstance(model, Learner | Forecaster):
         raise FileError(f"{type(model).__name__} is no learner and no forecaster: only those are saved")
-    data = dumps(model)
     target = Path(path)
     if not target.parent.is_dir():
         raise FileError(f"folder {str(target.parent)!r} does not exist: make it first")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        _settle(target.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _settle(folder: Path) -> None:
-    """See to it that the folder's new entry outlives a loss of power, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    write_whole({target: dumps(model)}, "choose another path")
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a learner or forecaster from a file; its forecasts are those of the one saved, to the bit."""
-    return loads(Path(path).read_bytes(), str(path))
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{path} can't be read ({error.strerror}): give a file made by braided.save") from error
+    return loads(data, str(path))
 
 
 def dumps(model: Model) -> bytes:

@@ -52,6 +52,14 @@ def fraction(value: Any, name: str) -> float:
     return number
 
 
+def share(value: Any, name: str) -> float:
+    """Return `value` as a float between 0 and 1, neither of them."""
+    number = real(value, name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} is {number:g}: it must be above 0 and below 1")
+    return number
+
+
 def count(value: Any, name: str, least: int = 1) -> int:
     """Return `value` as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral):

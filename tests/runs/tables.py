@@ -1,9 +1,18 @@
 """Small tables of streams, synthetic, for the tests of runs."""
 
+import json
+
 import numpy as np
 
+from braided.runs import Settings
 from braided.streams import wind_field, write_table
 from braided.streams.panel import Panel
+
+GIVEN = {
+    "parameters": {"forgetting": 0.99, "penalty": 10.0, "ridge": 0.1},
+    "single": {"forgetting": 1.0, "penalty": 10.0},
+}
+QUICK = Settings(("mt-wrls-neighbours",), lags=3, **GIVEN)  # without a search
 
 
 def field(seed=3, steps=400, sites=4, missing=0.0):
@@ -12,6 +21,19 @@ def field(seed=3, steps=400, sites=4, missing=0.0):
     values = panel.values.copy()
     values[np.random.default_rng(seed).uniform(size=values.shape) < missing] = np.nan
     return Panel(panel.name, panel.tasks, panel.times, values, panel.source, synthetic=True)
+
+
+def lines_of(panel, form="json"):
+    """The same as lines, a value each."""
+    rows = [
+        (str(moment), task, float(value))
+        for moment, values in zip(panel.times, panel.values, strict=True)
+        for task, value in zip(panel.tasks, values, strict=True)
+        if not np.isnan(value)
+    ]
+    if form == "csv":
+        return ["time,site,wind", *(f"{moment},{task},{value!r}" for moment, task, value in rows)]
+    return [json.dumps(dict(zip(("time", "site", "wind"), row, strict=True))) for row in rows]
 
 
 def written(path, **form):

@@ -9,25 +9,10 @@ import braided as bd
 from braided.runs import Settings, run_in_memory
 from braided.runs.live import Live
 from braided.state import dumps
-from braided.streams.lines import Lines
-from tests.runs.tables import field
+from braided.streams import Lines
+from tests.runs.tables import GIVEN, QUICK, field, lines_of
 
-GIVEN = {
-    "parameters": {"forgetting": 0.99, "penalty": 10.0, "ridge": 0.1},
-    "single": {"forgetting": 1.0, "penalty": 10.0},
-}
-SETTINGS = Settings(("mt-wrls-neighbours",), lags=3, **GIVEN)
 STEPS, WARM_UP = 150, 40
-
-
-def as_lines(panel, form="json"):
-    rows = []
-    for moment, values in zip(panel.times, panel.values, strict=True):
-        for task, value in zip(panel.tasks, values, strict=True):
-            if not np.isnan(value):
-                row = {"time": str(moment), "site": task, "wind": value}
-                rows.append(json.dumps(row) if form == "json" else f"{moment},{task},{float(value)!r}")
-    return rows if form == "json" else ["time,site,wind", *rows]
 
 
 def fed(live, lines, first=1):
@@ -35,7 +20,7 @@ def fed(live, lines, first=1):
 
 
 def live(**options):
-    return Live(Lines(), SETTINGS, warm_up=WARM_UP, **options)
+    return Live(QUICK, warm_up=WARM_UP, **options)
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
@@ -43,7 +28,7 @@ def live(**options):
 def test_the_forecasts_are_those_of_the_table(form, missing):
     panel = field(steps=STEPS, missing=missing)
     stream = live()
-    made = fed(stream, as_lines(panel, form)) + list(stream.end())
+    made = fed(stream, lines_of(panel, form)) + stream.end()
     _, whole = run_in_memory(panel, Settings(("mt-wrls-neighbours",), lags=3, tune=WARM_UP / STEPS, **GIVEN))
     found = {
         (time, task): bounds
@@ -59,7 +44,7 @@ def test_before_there_is_a_model_no_change_is_forecast():
     panel = field(steps=WARM_UP - 1)
     notes = []
     stream = live(note=notes.append)
-    made = fed(stream, as_lines(panel)) + list(stream.end())
+    made = fed(stream, lines_of(panel)) + stream.end()
     assert len(made) == WARM_UP - 1
     assert len(made[0].times) == 0  # it is not yet known when the next round will be
     np.testing.assert_array_equal(made[-1].forecast, panel.values[-1])
@@ -70,13 +55,13 @@ def test_before_there_is_a_model_no_change_is_forecast():
         stream,
         ['{"time": "2012-06-01", "site": "site 1", "wind": 1}', '{"time": "2012-06-02", "site": "site 1", "wind": 1}'],
     )
-    assert notes == ["tuned on the first 40 rounds: MT-WRLS + neighbours (forgetting 0.99, penalty 10, ridge 0.1)"]
+    assert notes == ["As given: MT-WRLS + neighbours (forgetting 0.99, penalty 10, ridge 0.1)."]
 
 
 def test_a_round_is_complete_with_its_last_task():
     panel = field(steps=60)
     stream = live()
-    lines = as_lines(panel)
+    lines = lines_of(panel)
     assert len(fed(stream, lines[:8])) == 2  # the first round, by the second's first line; the second by itself
     assert len(fed(stream, lines[8:12])) == 1
     assert len(fed(stream, lines[12:15])) == 0
@@ -105,7 +90,7 @@ def bad_lines(time):
 def test_a_bad_line_is_refused_and_leaves_no_trace(line, message):
     panel = field(steps=60)
     streams = live(), live()
-    lines = as_lines(panel)
+    lines = lines_of(panel)
     for stream in streams:
         fed(stream, lines[:202])  # two lines into a round
     before = dumps(streams[0].forecaster)
@@ -120,7 +105,7 @@ def test_a_bad_line_is_refused_and_leaves_no_trace(line, message):
 def test_within_a_round_each_task_comes_once_and_none_from_before():
     panel = field(steps=60)
     stream = live()
-    lines = as_lines(panel)
+    lines = lines_of(panel)
     fed(stream, lines[:202])
     with pytest.raises(bd.InputError, match="line 9 gives 'site 2' for the second time in a round"):
         fed(stream, [lines[201]], first=9)
@@ -130,8 +115,8 @@ def test_within_a_round_each_task_comes_once_and_none_from_before():
 
 
 def test_a_task_that_comes_last_in_its_rounds_is_waited_for():
-    stream = Live(Lines(), SETTINGS, warm_up=10**6)
-    assert len(fed(stream, ["t,time,site,value".removeprefix("t,"), "1,a,1", "1,b,1", "2,a,1", "2,b,1"])) == 2
+    stream = Live(QUICK, warm_up=10**6)
+    assert len(fed(stream, ["time,site,value", "1,a,1", "1,b,1", "2,a,1", "2,b,1"])) == 2
     with pytest.raises(bd.InputError, match="the next rounds wait for this task"):
         fed(stream, ["2,c,1"], 6)
     assert len(fed(stream, ["3,a,1", "3,b,1"], 7)) == 0
@@ -140,12 +125,12 @@ def test_a_task_that_comes_last_in_its_rounds_is_waited_for():
 
 def test_a_stream_goes_on_from_a_saved_model(tmp_path):
     panel = field(steps=STEPS)
-    lines = as_lines(panel)
+    lines = lines_of(panel)
     unbroken, first = live(), live()
     expected = fed(unbroken, lines)
     fed(first, lines[:400])
     bd.save(first.forecaster, tmp_path / "model")
-    again = Live(Lines(), SETTINGS, bd.load(tmp_path / "model"))
+    again = Live(QUICK, bd.load(tmp_path / "model"))
     made = fed(again, lines[400:])
     for a, b in zip(made, expected[-len(made) :], strict=True):
         np.testing.assert_array_equal(a.forecast, b.forecast)
@@ -158,9 +143,9 @@ def test_rows_of_all_tasks_at_once():
         json.dumps({"when": str(moment)} | dict(zip(panel.tasks, map(float, values), strict=True)))
         for moment, values in zip(panel.times, panel.values, strict=True)
     ]
-    wide = Live(Lines(time="when"), SETTINGS, warm_up=WARM_UP)
+    wide = Live(QUICK, warm_up=WARM_UP, time="when")
     long = live()
-    made, expected = fed(wide, lines), fed(long, as_lines(panel))
+    made, expected = fed(wide, lines), fed(long, lines_of(panel))
     np.testing.assert_array_equal(made[-1].forecast, expected[-1].forecast)
 
 
@@ -169,14 +154,14 @@ def test_a_start_that_fails_is_tried_again_later():
     rows = [
         f"{time},{task},{0 if time < 25 else np.sin(time * (1 + ord(task)))}" for time in range(60) for task in "ab"
     ]
-    stream = Live(Lines(), SETTINGS, warm_up=20, note=notes.append)
+    stream = Live(QUICK, warm_up=20, note=notes.append)
     fed(stream, ["time,site,value", *rows])
     assert notes[0].startswith("still forecasting “no change”, up to round 40: 'a', 'b' never changes")
-    assert notes[1].startswith("tuned on the first 40 rounds")
+    assert notes[1].startswith("As given: MT-WRLS")
 
 
 def test_growth_needs_values_above_nothing():
-    stream = Live(Lines(), Settings(logarithm=True))
+    stream = Live(Settings(logarithm=True))
     with pytest.raises(bd.InputError, match="line 2 gives -1, which has no logarithm"):
         fed(stream, ["time,site,value", "1,a,-1"])
 
@@ -194,3 +179,23 @@ def test_lines_of_csv():
         lines.parse('2024;"a;1;2', 5)
     with pytest.raises(bd.InputError, match="line 1 has no time column"):
         Lines().parse('{"a": 1}', 1)
+
+
+def test_tasks_that_are_left_out_stay_out(tmp_path):
+    panel = field(steps=60)
+    stream = Live(Settings(("mt-wrls-neighbours",), lags=3, without=("site 2",), **GIVEN), warm_up=WARM_UP)
+    fed(stream, lines_of(panel))
+    assert stream.forecaster.tasks == ("site 1", "site 3", "site 4")
+    again = Live(QUICK, stream.forecaster)
+    fed(
+        again,
+        ['{"time": "2099-01-01", "site": "site 2", "wind": 1}', '{"time": "2099-01-02", "site": "site 1", "wind": 1}'],
+    )
+    assert "site 2" not in again.forecaster.columns
+
+
+def test_a_wide_line_may_lack_a_task_and_hold_text():
+    lines = Lines()
+    first = lines.parse('{"time": 1, "north": 5.5, "south": 4.0, "note": "calm"}', 1)
+    assert first.values == {"north": 5.5, "south": 4.0}
+    assert lines.parse('{"time": 2, "south": 4.5, "note": "rough"}', 2).values == {"south": 4.5}

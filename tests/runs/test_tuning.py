@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.features.lags import Samples
 from braided.runs import Head, Settings, choose, search
+from braided.runs.start import start
 from braided.runs.tuning import FORGETTING, methods_for
+from braided.streams import Chunk
 from braided.study import METHODS
-from braided.study.methods import Inputs
 from tests.runs.tables import field
 
 
 def head_of(panel, lags=3, extras=0, **options):
     shape = (*panel.values.shape, extras)
     more = np.random.default_rng(0).normal(size=shape)
-    return Head.of(panel.times, panel.tasks, panel.values, more, lags, **options)
+    return Head.of(Chunk(panel.times, panel.tasks, panel.values, more), lags, **options)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_best_of_several_methods_is_taken_and_one_filter_per_stream_always_t
     assert {trial.method for trial in choice.trials} == {"mt-wrls", "mogd", "wrls"}
     assert choice.best == min((t for t in choice.trials if t.method != "wrls"), key=lambda t: t.score)
     assert choice.single.method == "wrls"
-    assert json.loads(json.dumps(choice.describe()))["best"]["method"] == choice.best.method
+    assert json.loads(json.dumps(choice.plain()))["best"]["method"] == choice.best.method
 
 
 def test_several_processes_choose_the_same(head):
@@ -65,9 +65,9 @@ def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
     expected = search(head, methods)
     done = []
 
-    def stop(trials, total, what):
-        done.append(trials)
-        if trials > 30:
+    def stop(what, share):
+        done.append(share)
+        if share > 0.35:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -83,10 +83,10 @@ def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
     ran.clear()
     assert search(head, methods, log=log) == expected
     assert sum(ran) == 0
-    with pytest.raises(bd.FileError, match="holds a search of other data or settings"):
+    with pytest.raises(bd.FileError, match="holds trials of other data or settings"):
         search(head_of(field(steps=300)), methods, log=log)
     log.write_text("{}\n[1]\n")
-    with pytest.raises(bd.FileError, match="search of other data"):
+    with pytest.raises(bd.FileError, match="is no file of trials"):
         search(head, methods, log=log)
 
 
@@ -100,41 +100,13 @@ def _counting(ran):
     return counted
 
 
-def test_samples_of_a_head_are_those_that_a_forecaster_learns(monkeypatch):
-    panel = field(steps=200, missing=0.02)
-    times = panel.times.copy()
-    times[100:] += np.timedelta64(2, "h")  # a gap
-    more = np.random.default_rng(1).normal(size=(200, 4, 2))
-    more[50, 1, 0] = np.nan
-    head = Head.of(times, panel.tasks, panel.values, more, lags=3)
-    method = METHODS["mt-wrls-neighbours"]
-    forecaster = head.forecaster(
-        method, {"forgetting": 1.0, "penalty": 1.0, "ridge": 0.1}, {"forgetting": 1.0, "penalty": 1.0}, 0.9, {}
-    )
-    seen = []
-    inner = forecaster.learner.progressive
-
-    def spy(X, y, tasks, **rest):
-        seen.append((X.copy(), y.copy(), list(tasks)))
-        return inner(X, y, tasks, **rest)
-
-    monkeypatch.setattr(forecaster.learner, "progressive", spy)
-    forecaster.advance(times, panel.values, panel.tasks, more)
-    samples = head.samples(method.inputs)
-    np.testing.assert_allclose(seen[0][0], samples.X, rtol=1e-12)
-    np.testing.assert_allclose(seen[0][1], samples.y, rtol=1e-12)
-    assert seen[0][2] == samples.tasks
-    assert isinstance(samples, Samples)
-    assert forecaster.gaps == 1
-
-
 def test_a_hidden_layer_and_a_kernel_can_be_chosen(head):
     for name in ("mt-wrls-elm", "oslssvr", "madmm-tuned"):
         method = METHODS[name]
         grid = {key: values[0] for stage in method.stages for key, values in stage.items()}
         parameters = grid | ({"forgetting": 1.0} if "forgetting" in grid else {})
         choice = choose(head, Settings((name,), parameters, single={"forgetting": 1.0, "penalty": 1.0}))
-        forecaster = head.forecaster(choice.method, choice.best.parameters, choice.single.parameters, 0.9, {})
+        forecaster = start(head, choice, Settings(), "", None)
         forecaster.advance(head.times, head.values, head.tasks)
         assert (forecaster.record.counts == 350 - 4).all()
         assert np.isfinite(forecaster.ahead().forecast).all()
@@ -144,14 +116,13 @@ def test_lags_are_fewer_in_a_short_head():
     panel = field(steps=20)
     assert head_of(panel, lags=None).lags == 5
     assert head_of(field(steps=100), lags=None).lags == 9
-    assert head_of(panel, lags=None).lags_of(Inputs(neighbours=True)).neighbours == 1
 
 
 def test_a_task_with_too_few_values_is_left_to_join_later():
     panel = field(steps=100)
     values = panel.values.copy()
     values[5:, 1] = np.nan
-    head = Head.of(panel.times, panel.tasks, values, np.empty((100, 4, 0)), 3)
+    head = Head.of(Chunk(panel.times, panel.tasks, values, np.empty((100, 4, 0))), 3)
     assert head.tasks == (panel.tasks[0], *panel.tasks[2:])
 
 
@@ -160,13 +131,13 @@ def test_what_can_not_be_tuned_on_is_refused():
 
     def head(change=lambda values: values, steps=60, lags=3, tasks=4):
         values = change(panel.values[:steps, :tasks].copy())
-        return Head.of(panel.times[:steps], panel.tasks[:tasks], values, np.empty((steps, tasks, 0)), lags)
+        return Head.of(Chunk(panel.times[:steps], panel.tasks[:tasks], values, np.empty((steps, tasks, 0))), lags)
 
     def constant(values):
         values[:, 2] = 7.0
         return values
 
-    with pytest.raises(bd.InputError, match="has 5 rounds, the longest series in it 5 values; 3 lags need 6"):
+    with pytest.raises(bd.InputError, match="has 5 rounds, the longest stream in it 5 values; 3 lags need 6"):
         head(steps=5)
     with pytest.raises(bd.InputError, match="'site 3' never changes in the part to tune on"):
         head(constant)
@@ -186,8 +157,8 @@ def test_what_can_not_be_tuned_on_is_refused():
     with pytest.raises(bd.InputError, match="parameters belong to one method"):
         Settings((), {"penalty": 1.0})
     for change, message in (
-        ({"tune": 1.0}, "tune is 1.0"),
-        ({"coverage": 0.0}, "coverage is 0.0"),
+        ({"tune": 1.0}, "tune is 1"),
+        ({"coverage": 0.0}, "coverage is 0"),
         ({"lags": 0}, "lags"),
     ):
         with pytest.raises(bd.InputError, match=message):

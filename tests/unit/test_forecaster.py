@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.forecasting import Units, usual_step
+from braided.forecasting import Units, joined, usual_step
 from braided.state import dumps
 from tests.reference.forecasting import obvious_forecasts
 
@@ -30,7 +30,7 @@ def make(values, tasks, lags=None, learner=None, single=True, **parts):
     graph = bd.TaskGraph.from_history(values[:60], tasks)
     learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
     alone = bd.WRLS(tasks, lags.count + 1, 10.0) if single else None
-    return bd.Forecaster(learner, lags, graph, Units.measure(values[:60]), alone, step=STEP, **parts)
+    return bd.Forecaster(learner, lags, Units.measure(values[:60]), graph=graph, single=alone, step=STEP, **parts)
 
 
 @pytest.mark.parametrize("lags", [bd.Lags(3), bd.Lags(1, bias=False), bd.Lags(2, neighbours=3, gap=True)], ids=repr)
@@ -60,8 +60,7 @@ def pieces(forecaster, times, values, tasks, cuts):
     made = [
         forecaster.advance(times[a:b], values[a:b], tasks) for a, b in zip([0, *cuts], [*cuts, len(times)], strict=True)
     ]
-    columns = [np.concatenate(column) for place, column in enumerate(zip(*made, strict=True)) if place != 2]
-    return bd.forecasting.Forecasts(*columns[:2], made[-1].names, *columns[2:])
+    return joined(made)
 
 
 @pytest.mark.parametrize("cuts", [[1, 2, 3, 50], [100], list(range(1, 200)), [70, 71, 90, 91]], ids=str)
@@ -155,7 +154,7 @@ def test_further_features_are_those_known_before():
     units, scale = Units.measure(values[:100]), bd.Scale.fit(hint[:100].reshape(-1, 1))
     learner = bd.MTWRLS(graph, lags.n_features + 1, penalty=0.1)
     single = bd.WRLS(tasks, lags.count + 2, penalty=0.1)
-    model = bd.Forecaster(learner, lags, graph, units, single, scale)
+    model = bd.Forecaster(learner, lags, units, single=single, extras=scale)
     made = model.advance(np.arange(n), values, tasks, hint)
     late = made.times > 100
     assert np.sqrt(np.mean((made.actual - made.forecast)[late] ** 2)) < 0.02
@@ -208,7 +207,7 @@ def test_intervals_hold_what_they_promise(learner):
     make_one = learner or (lambda g: bd.MTWRLS(g, 6, 1.0))
     graph = bd.TaskGraph.pooled(tasks)
     for coverage in (0.8, 0.95):
-        model = bd.Forecaster(make_one(graph), lags, graph, Units.measure(values[:500]), coverage=coverage)
+        model = bd.Forecaster(make_one(graph), lags, Units.measure(values[:500]), coverage=coverage)
         model.advance(np.arange(500), values[:500], record=False)
         model.advance(np.arange(500, n), values[500:])
         np.testing.assert_allclose(model.record.covered / model.record.intervals, coverage, atol=0.015)
@@ -229,7 +228,7 @@ def test_growth_is_learned_with_logarithms():
     growth = 0.05 + 0.01 * rng.normal(size=(200, 2))
     values, tasks = np.exp(growth.cumsum(axis=0)), ("a", "b")
     graph, lags = bd.TaskGraph.pooled(tasks), bd.Lags(2)
-    model = bd.Forecaster(bd.MTWRLS(graph, 3, 0.1), lags, graph, Units.measure(values[:50], logarithm=True))
+    model = bd.Forecaster(bd.MTWRLS(graph, 3, 0.1), lags, Units.measure(values[:50], logarithm=True))
     made = model.advance(np.arange(200), values, tasks)
     late = made.times > 50
     assert np.abs(made.forecast / made.actual - 1.0)[late].mean() < 0.012
@@ -266,13 +265,13 @@ def test_parts_that_do_not_fit_are_refused():
     graph = bd.TaskGraph.pooled(tasks)
     units = Units.measure(values)
     with pytest.raises(bd.InputError, match="MTWRLS has 3 features: the lags give 4"):
-        bd.Forecaster(bd.MTWRLS(graph, 3), bd.Lags(3), graph, units)
+        bd.Forecaster(bd.MTWRLS(graph, 3), bd.Lags(3), units)
     with pytest.raises(bd.InputError, match="graph has other tasks"):
-        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), bd.TaskGraph.pooled(["a"]), units)
+        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), units, graph=bd.TaskGraph.pooled(["a"]))
     with pytest.raises(bd.InputError, match="difference=False"):
-        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3, difference=False), graph, units)
+        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3, difference=False), units)
     with pytest.raises(bd.InputError, match="nothing is known yet"):
-        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), graph, units).ahead()
+        bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), units).ahead()
     with pytest.raises(bd.InputError, match="1 rounds tell no step"):
         usual_step(np.arange(1))
 

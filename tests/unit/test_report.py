@@ -168,15 +168,6 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(odd, tmp_path, monk
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("index.html", "old")]
 
 
-def test_a_disk_that_fails_leaves_no_drafts(tmp_path):
-    (tmp_path / "a").write_text("old")
-    (tmp_path / "b").mkdir()  # can't be replaced by a file
-    with pytest.raises(FileError, match="choose another folder"):
-        page._replace({tmp_path / "b": b"new", tmp_path / "a": b"new"}, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-    assert (tmp_path / "a").read_text() == "old"
-
-
 def test_a_folder_that_cannot_be_made_is_named(odd, tmp_path, monkeypatch):
     monkeypatch.setattr(page, "pictures", lambda _: iter(()))
     (tmp_path / "file").write_text("in the way")

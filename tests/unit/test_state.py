@@ -103,22 +103,6 @@ def _signed(content):
     return content + hashlib.sha256(content).digest()
 
 
-def test_a_failed_save_leaves_the_old_file(model, tmp_path, monkeypatch):
-    path = tmp_path / "model.braided"
-    bd.save(model, path)
-    before = path.read_bytes()
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    model.learn_one([1.0, 1.0], 1.0, task=0)
-    with pytest.raises(OSError, match="disk full"):
-        bd.save(model, path)
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["model.braided"]
-
-
 def test_only_learners_are_saved_and_only_where_there_is_a_folder(model, tmp_path):
     with pytest.raises(bd.FileError, match="TaskGraph is no learner and no forecaster"):
         bd.save(model.graph, tmp_path / "graph")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -25,6 +26,41 @@ class Tell(Protocol):
 
     def __call__(self, what: str, share: float, parts: str = "") -> None:
         """Show it."""
+
+
+def split(text: str) -> tuple[str, ...]:
+    """Return the parts of a text between its commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Let Ctrl-C and a polite kill wait for what is done in the context that is given; else they stop at once."""
+    is_busy, is_told = False, False
+
+    def stop(number: int, _: object) -> None:
+        nonlocal is_told
+        is_told = True
+        if not is_busy:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def busy() -> Iterator[None]:
+        nonlocal is_busy
+        is_busy = True
+        try:
+            yield
+        finally:
+            is_busy = False
+        if is_told:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield busy
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def console() -> Console:
@@ -66,13 +102,14 @@ def show(table: Table, on: Console) -> None:
     """Print a table."""
     from rich import box
     from rich.table import Table as RichTable
+    from rich.text import Text  # as it is: a stream may be called [b]
 
     shown = RichTable(
-        title=table.title, caption=table.note, box=box.SIMPLE, title_justify="left", caption_justify="left"
+        title=Text(table.title), caption=Text(table.note), box=box.SIMPLE, title_justify="left", caption_justify="left"
     )
     for place, (group, column) in enumerate(zip(table.above, table.columns, strict=True)):
         first = place == 0 or table.above[place - 1] != group
         shown.add_column(f"{group if first else ''}\n{column}", justify="right" if place else "left", no_wrap=True)
     for place, row in enumerate(table.rows):
-        shown.add_row(*row, style="bold" if table.best_first and place == 0 else "")
+        shown.add_row(*map(Text, row), style="bold" if table.best_first and place == 0 else "")
     on.print(shown)

@@ -19,15 +19,14 @@ def _list(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     from braided.streams import EMBEDDED, open_panel
 
     table = RichTable(box=None, show_header=False, pad_edge=False)
     for name in (*EMBEDDED, "synthetic"):
         panel = open_panel(name)
-        steps, missing = len(panel.times), int((panel.values != panel.values).sum())
-        size = f"{len(panel.tasks)} streams × {steps} steps, {panel.times[0]} to {panel.times[-1]}, {missing} missing"
-        table.add_row(f"[bold]{name}[/]", f"{size}; {panel.source}")
+        table.add_row(f"[bold]{name}[/]", Text(f"{panel!r}; {panel.source}"))
     table.add_row("[bold]a file[/]", "CSV or Parquet, long or wide: braided run FILE, braided study --data FILE")
     table.add_row("[bold]wind-toolkit[/]", "NREL's CSV, SAM .srw or HDF5: braided data wind-toolkit --help")
     console().print(table)
@@ -62,13 +61,13 @@ def wind_toolkit(
     """Turn WIND Toolkit files into a long table that `run` and `study` read."""
     from braided.streams import read_wind_toolkit, write_table
 
+    where = None
     try:
-        point = tuple(map(float, near.split(","))) if near else None
+        if near:
+            latitude, longitude = map(float, near.split(","))
+            where = latitude, longitude
     except ValueError as error:
         raise InputError(f"--near is {near!r}: write latitude,longitude, such as 25.76,-80.19") from error
-    if point is not None and len(point) != 2:
-        raise InputError(f"--near is {near!r}: write latitude,longitude, such as 25.76,-80.19")
-    where = None if point is None else (point[0], point[1])
     panel = read_wind_toolkit(files, height=height, near=where, sites=sites, within_km=within_km, start=start, end=end)
     write_table(panel, out)
     print(f"{panel!r} written to {out.resolve()}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from braided.cli.console import Debug, Jobs, console, progress, show
-from braided.errors import FileError, InputError
+from braided.cli.console import Debug, Jobs, console, progress, show, split, stoppable
+from braided.errors import InputError
 
 if TYPE_CHECKING:
     from braided.forecasting import Forecaster, Forecasts
@@ -38,13 +37,24 @@ Method = Annotated[
         help="Methods to choose among, with commas between; `braided methods` lists them. Default: the usual."
     ),
 ]
+Tune = Annotated[float, typer.Option("--tune", help="Leading share of the rounds to tune on.")]
 Lags = Annotated[int | None, typer.Option(help="Past changes as features; by default 9, or fewer.", min=1)]
 Log = Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")]
 Without = Annotated[list[str] | None, typer.Option(help="A task to leave out; may be repeated.")]
 SORT_ROWS = 2_000_000
+FOR_FILES = {
+    "out": "--out",
+    "form": "--format",
+    "fresh": "--fresh",
+    "jobs": "--jobs",
+    "sort_rows": "--sort-rows",
+    "tune": "--tune",
+}
+FOR_LINES = {"on_error": "--on-error", "warm_up": "--warm-up"}
 
 
 def run(
+    context: typer.Context,
     files: Files,
     time: Time = None,
     task: Task = None,
@@ -54,7 +64,7 @@ def run(
     parameters: Annotated[
         str, typer.Option(help="Of one method, instead of tuning: penalty=10,ridge=1,… or a file that `tune` wrote.")
     ] = "",
-    tune: Annotated[float, typer.Option(help="Leading share of the rounds to tune on.")] = 0.2,
+    tune: Tune = 0.2,
     lags: Lags = None,
     log: Log = False,
     interval: Annotated[float, typer.Option(help="Share of the values that intervals are to hold.")] = 0.9,
@@ -80,22 +90,22 @@ def run(
     Stopped and started again, a run goes on from the model it saved last, and ends with the same forecasts.
     """
     from braided.report import write_run_report
+    from braided.runs import chosen
     from braided.runs import run as run_table
-    from braided.runs.summary import chosen
 
-    names = {"time": time, "task": task, "value": value, "features": _list(features)}
+    lines = files == ["-"]
+    _refuse_unused(context, FOR_FILES if lines else FOR_LINES, "of lines" if lines else "of files")
+    columns = {"time": time, "task": task, "value": value, "features": split(features)}
     settings = _settings(method, parameters, tune, lags, log, interval, without, model)
-    if files == ["-"]:
-        _live(names, settings, save, every, on_error, warm_up)
+    if lines:
+        _live(columns, settings, save, every, on_error, warm_up)
         return
     began = perf_counter()
-    rounds = _open(files, sort_rows, **names)
+    rounds = _open(files, sort_rows, **columns)
     print(f"{rounds.name}: {rounds.columns.describe()}")
     saved, forecasts = save or out / "model.braided", out / f"forecasts.{form}"
-    if fresh:
-        _forget(saved, forecasts)
     with progress() as tell:
-        done = run_table(rounds, settings, forecasts, saved, every, jobs, tell)
+        done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=tell)
     print(chosen(done.forecaster))
     _show(done.forecaster)
     page = write_run_report(done, out)
@@ -113,7 +123,7 @@ def tune(
     value: Value = None,
     features: Features = "",
     method: Method = "",
-    share: Annotated[float, typer.Option(help="Leading share of the rounds to tune on.")] = 0.2,
+    share: Tune = 0.2,
     search: Annotated[
         Literal["halving", "grid"], typer.Option(help="Try the promising ones for long, or all of them.")
     ] = "halving",
@@ -134,9 +144,9 @@ def tune(
     from braided.runs import Settings, choose, read_head, write_choice
 
     settings = Settings(
-        methods=_list(method), tune=share, how=search, lags=lags, logarithm=log, without=tuple(without or ())
+        methods=split(method), tune=share, how=search, lags=lags, logarithm=log, without=tuple(without or ())
     )
-    rounds = _open(files, sort_rows, time=time, task=task, value=value, features=_list(features))
+    rounds = _open(files, sort_rows, time=time, task=task, value=value, features=split(features))
     print(f"{rounds.name}: {rounds.columns.describe()}")
     kept = out.with_name(out.name + ".trials")
     if fresh:
@@ -144,7 +154,7 @@ def tune(
     with progress() as tell:
         head = read_head(rounds, settings)
         choice = choose(head, settings, jobs, kept, tell)
-    show(trials(choice.describe(), len(head.times)), console())
+    show(trials(choice.plain()), console())
     write_choice(out, choice, head)
     print(f"{choice.tried} trials on {len(head.times)} rounds. To use it: braided run … --parameters {out}")
 
@@ -162,18 +172,19 @@ def forecast(
     debug: Debug = False,
 ) -> None:
     """Let a saved model learn newer rows, and print its forecasts of the next round."""
-    import braided
+    from braided.forecasting.clock import time_in_words
+    from braided.runs import learn, load_forecaster
+    from braided.state import save as save_model
 
-    forecaster = _load(model)
+    forecaster = load_forecaster(model)
     if files:
-        from braided.runs import learn
-
         before = forecaster.rounds
         with progress() as tell:
-            learn(forecaster, _open(files, sort_rows, **_columns(forecaster)), tell)
-        print(f"learned {forecaster.rounds - before} rounds, up to {forecaster.last_time}", file=sys.stderr)
+            learn(forecaster, _open_for(forecaster, files, sort_rows), tell)
+        until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
+        print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
     if save is not None:
-        braided.save(forecaster, save)
+        save_model(forecaster, save)
     _print_forecasts(forecaster.ahead(), form)
 
 
@@ -194,8 +205,12 @@ def inspect(
     show(links(loaded.graph), screen)
 
 
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+def _refuse_unused(context: typer.Context, options: dict[str, str], what: str) -> None:
+    """Refuse options that would be passed over in silence."""
+    for name, option in options.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"{option} has no meaning for a run {what}: leave it out")
 
 
 def _settings(
@@ -210,7 +225,7 @@ def _settings(
 ) -> Settings:
     from braided.runs import Settings, read_choice
 
-    given: dict[str, Any] = {"methods": _list(method)}
+    given: dict[str, Any] = {"methods": split(method)}
     if parameters and "=" in parameters and not Path(parameters).exists():
         given["parameters"] = _numbers(parameters)
     elif parameters:
@@ -222,7 +237,7 @@ def _settings(
 
 def _numbers(text: str) -> dict[str, float]:
     numbers = {}
-    for part in _list(text):
+    for part in split(text):
         name, _, number = part.partition("=")
         try:
             numbers[name.strip()] = float(number)
@@ -242,35 +257,21 @@ def _open(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
     return open_rounds(files[0] if len(files) == 1 else files, sort_rows=sort_rows, **columns)
 
 
-def _forget(model: Path, forecasts: Path) -> None:
-    """Delete what a run left behind, and nothing else."""
-    for path in (model, model.with_name(model.name + ".json"), forecasts):
-        path.unlink(missing_ok=True)
-    shutil.rmtree(forecasts.with_name(f".{forecasts.name}.parts"), ignore_errors=True)
-
-
-def _load(path: Path) -> Forecaster:
-    import braided
-    from braided.forecasting import Forecaster
-
-    if not path.exists():
-        raise FileError(f"{path} does not exist: give a model that `braided run` saved")
-    loaded = braided.load(path)
-    if not isinstance(loaded, Forecaster):
-        raise FileError(f"{path} holds a {type(loaded).__name__}, which knows no streams: give one that `run` saved")
-    return loaded
-
-
 def _columns(forecaster: Forecaster) -> dict[str, Any]:
     """The columns that the model was learned from."""
     known = forecaster.about.get("columns") or {}
     features = tuple(known.get("features") or ())
-    return {
-        "time": known.get("time"),
-        "task": known.get("task"),
-        "value": known.get("value") or None,
-        "features": features,
-    }
+    names = {name: known.get(name) or None for name in ("time", "task", "value")}
+    return names | {"features": features}
+
+
+def _open_for(forecaster: Forecaster, files: list[str], sort_rows: int) -> Rounds:
+    """Open files with the columns that the model knows, or with others if they have none of these names."""
+    columns = _columns(forecaster)
+    try:
+        return _open(files, sort_rows, **columns)
+    except InputError:
+        return _open(files, sort_rows, features=columns["features"])
 
 
 def _show(forecaster: Forecaster) -> None:
@@ -287,68 +288,71 @@ def _show(forecaster: Forecaster) -> None:
 
 def _print_forecasts(made: Forecasts, form: str, header: bool = True) -> None:
     """One forecast a line; the table is for people."""
-    from braided.runs.output import as_lines
+    from braided.runs.output import LINE, as_csv, as_json, lines_of
 
     if form == "table":
         from rich.table import Table as RichTable
+        from rich.text import Text
 
         shown = RichTable(box=None, pad_edge=False)
-        for column in ("time", "task", "forecast", "low", "high"):
+        for column in LINE:
             shown.add_column(column, justify="left" if column in ("time", "task") else "right")
-        for row in as_lines(made, "csv"):
-            shown.add_row(*row.split(","))
+        for row in lines_of(made):
+            shown.add_row(
+                *(Text("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)) for cell in row)
+            )
         console().print(shown)
         return
     if form == "csv" and header:
-        print("time,task,forecast,low,high")
-    for line in as_lines(made, form):
-        print(line)
+        print(",".join(LINE))
+    for row in lines_of(made):
+        print(as_csv(row) if form == "csv" else as_json(row))
     sys.stdout.flush()
 
 
 def _live(
     columns: dict[str, Any], settings: Settings, save: Path | None, every: int, on_error: str, warm_up: int
 ) -> None:
-    """Read lines from standard input until it ends; print forecasts as they become possible."""
-    import braided
-    from braided.runs.live import Live
-    from braided.streams.lines import Lines
+    """Read lines from standard input until it ends, or the program is told to; print forecasts as they can be made."""
+    from braided.runs import Live, load_forecaster
+    from braided.state import save as save_model
 
     def note(text: str) -> None:
         print(f"braided: {text}", file=sys.stderr, flush=True)
 
-    forecaster = _load(Path(settings.model)) if settings.model else None
-    known = _columns(forecaster) if forecaster is not None else {}
-    named: dict[str, Any] = known | {name: given for name, given in columns.items() if given}
-    lines = Lines(**named)
-    live = Live(lines, settings, forecaster, warm_up, note)
-    printed = False
+    forecaster = load_forecaster(Path(settings.model)) if settings.model else None
+    named = {} if forecaster is None else _columns(forecaster)
+    named |= {name: given for name, given in columns.items() if given}
+    live = Live(settings, forecaster, warm_up=warm_up, note=note, **named)
+    printed, skipped, saved = False, 0, live.samples
 
-    def put(made: Forecasts) -> None:
+    def put(forecasts: list[Forecasts]) -> None:
         nonlocal printed
-        _print_forecasts(made, lines.form or "json", header=not printed)
-        printed = True
+        for made in forecasts:
+            _print_forecasts(made, live.lines.form or "json", header=not printed)
+            printed = True
 
-    saved = live.samples
-    skipped = 0
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
+    def keep() -> None:
+        if save is not None and live.forecaster is not None:
+            save_model(live.forecaster, save)
+
+    with stoppable() as busy:
         try:
-            for made in live.feed(_decoded(raw, number), number):
-                put(made)
-        except InputError as error:
-            if on_error == "stop":
-                if save is not None and live.forecaster is not None:
-                    braided.save(live.forecaster, save)
-                raise
-            skipped += 1
-            note(str(error))
-        if save is not None and live.forecaster is not None and live.samples - saved >= every:
-            braided.save(live.forecaster, save)
-            saved = live.samples
-    for made in live.end():
-        put(made)
-    if save is not None and live.forecaster is not None:
-        braided.save(live.forecaster, save)
+            for number, raw in enumerate(sys.stdin.buffer, start=1):
+                with busy():
+                    try:
+                        put(live.feed(_decoded(raw, number), number))
+                    except InputError as error:
+                        if on_error == "stop":
+                            raise
+                        skipped += 1
+                        note(str(error))
+                    if live.samples - saved >= every:
+                        keep()
+                        saved = live.samples
+            put(live.end())
+        finally:
+            keep()
     note(f"standard input ended after {live.samples} samples; {skipped} bad lines")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from braided.cli.console import Debug, Jobs, console, progress, show
+from braided.cli.console import Debug, Jobs, console, progress, show, split
 from braided.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def study(
     from braided.study.plan import WINDOWS
 
     began = perf_counter()
-    names = tuple(name.strip() for name in methods.split(",") if name.strip()) or (QUICK if quick else tuple(METHODS))
+    names = split(methods) or (QUICK if quick else tuple(METHODS))
     panels = [open_panel(name, seed) for name in data or EMBEDDED]
     count = windows or (QUICK_WINDOWS if quick else WINDOWS)
     plans = [plan_for(panel, count, seed, names) for panel in panels]  # all of them, before anything is run

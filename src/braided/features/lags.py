@@ -6,6 +6,7 @@
 | neighbour lags          | `neighbours` | similarity-weighted mean of the neighbours' last differences     |
 | gap                     | `gap`        | the neighbours' weighted mean level, less the task's own         |
 | bias                    | `bias`       | 1                                                                |
+| extras                  | as given     | the last known values of further columns                         |
 
 With `difference=True` the target is the next difference, and `samples.level` is what to add to a forecast of it to
 have the level. A sample that lacks a value of its own, or all of its neighbours', is left out.
@@ -101,22 +102,26 @@ class Lags:
         """How many steps back a sample looks."""
         return max(self.count, self.neighbours) + bool(self.difference)
 
-    def samples(self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None) -> Samples:
-        """Return the samples of a panel (steps, tasks), NaN where a value is missing."""
+    def samples(
+        self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None, extras: Floats | None = None
+    ) -> Samples:
+        """Return the samples of a panel (steps, tasks), NaN where a value is missing; extras are (steps, tasks, E)."""
         values, keys = self._checked(levels, tasks, graph)
         first, n_steps = self.reach, len(values)  # the first step with all lags
         if n_steps <= first:
             raise InputError(f"levels has {n_steps} steps: {first + 1} are needed for the lags and one target")
         series = self.series(values)
-        X, y = self.inputs(values, keys, graph)[first:-1], series[first:]
+        X, y = self.inputs(values, keys, graph, extras)[first:-1], series[first:]
         complete = ~(np.isnan(X).any(axis=2) | np.isnan(y))
         steps, places = np.nonzero(complete)
         level = values[first - 1 : n_steps - 1] if self.difference else np.zeros_like(y)
         previous = series[first - 1 : n_steps - 1]
-        names = [keys[j] for j in places]
+        names = np.array(keys, object)[places].tolist()
         return Samples(X[complete], y[complete], names, steps + first, level[complete], previous[complete])
 
-    def latest(self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None) -> Latest:
+    def latest(
+        self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None, extras: Floats | None = None
+    ) -> Latest:
         """Return the inputs for a forecast of the step after the last; a task that lacks a value is left out.
 
         >>> ahead = Lags(2).latest(np.array([[0.0], [1.0], [3.0]]), tasks=["a"])
@@ -126,7 +131,8 @@ class Lags:
         values, keys = self._checked(levels, tasks, graph)
         if len(values) < self.reach:
             raise InputError(f"levels has {len(values)} steps: {self.reach} are needed for the lags")
-        X = self.inputs(values[-self.reach :], keys, graph)[-1]
+        last = None if extras is None else extras[-self.reach :]
+        X = self.inputs(values[-self.reach :], keys, graph, last)[-1]
         level = values[-1] if self.difference else np.zeros(len(keys))
         complete = ~np.isnan(X).any(axis=1)
         names = [key for key, whole in zip(keys, complete, strict=True) if whole]
@@ -137,14 +143,17 @@ class Lags:
         before = np.full((1, levels.shape[1]), np.nan)
         return np.vstack([before, np.diff(levels, axis=0)]) if self.difference else levels
 
-    def inputs(self, levels: Floats, keys: tuple[TaskKey, ...], graph: TaskGraph | None) -> Floats:
+    def inputs(
+        self, levels: Floats, keys: tuple[TaskKey, ...], graph: TaskGraph | None, extras: Floats | None = None
+    ) -> Floats:
         """Return what is known before each step and before the one after the last, (steps + 1, tasks, features).
 
         It is NaN where a value is missing, or lies before the first step.
         """
         n_steps, n_tasks = levels.shape
         series = self.series(levels)
-        X = np.full((n_steps + 1, n_tasks, self.n_features), np.nan)
+        n_extras = 0 if extras is None else extras.shape[2]
+        X = np.full((n_steps + 1, n_tasks, self.n_features + n_extras), np.nan)
         for k in range(1, self.count + 1):
             X[k:, :, k - 1] = series[: n_steps + 1 - k]
         if graph is not None and (self.neighbours or self.gap):
@@ -157,7 +166,9 @@ class Lags:
                 gap[:, neighbours.alone] = 0.0
                 X[1:, :, self.count + self.neighbours] = gap
         if self.bias:
-            X[:, :, -1] = 1.0
+            X[:, :, self.n_features - 1] = 1.0
+        if extras is not None:
+            X[1:, :, self.n_features :] = extras
         return X
 
     def _checked(self, levels: Any, tasks: Any, graph: TaskGraph | None) -> tuple[Floats, tuple[TaskKey, ...]]:

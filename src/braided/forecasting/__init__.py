@@ -1,19 +1,8 @@
 """Forecasting: streams of values in, forecasts with intervals out."""
 
-from braided.forecasting.forecaster import NEVER, Forecaster, Forecasts, as_stamps, gaps_in, joined, usual_step, widened
-from braided.forecasting.record import CONTENDERS, Record
+from braided.forecasting.clock import usual_step
+from braided.forecasting.forecaster import Forecaster, Forecasts, joined
+from braided.forecasting.record import Record
 from braided.forecasting.units import Units
 
-__all__ = [
-    "CONTENDERS",
-    "NEVER",
-    "Forecaster",
-    "Forecasts",
-    "Record",
-    "Units",
-    "as_stamps",
-    "gaps_in",
-    "joined",
-    "usual_step",
-    "widened",
-]
+__all__ = ["Forecaster", "Forecasts", "Record", "Units", "joined", "usual_step"]

@@ -17,7 +17,7 @@ for a moment does not depend on how the values before arrived: all at once, in p
 >>> past, lags = panel.values[:100], bd.Lags(3)
 >>> graph = bd.TaskGraph.from_history(past, panel.tasks)
 >>> model = bd.MTWRLS(graph, lags.n_features, penalty=10.0)
->>> forecaster = bd.Forecaster(model, lags, graph, Units.measure(past), step=usual_step(panel.times))
+>>> forecaster = bd.Forecaster(model, lags, Units.measure(past), step=usual_step(panel.times))
 >>> made = forecaster.advance(panel.times, panel.values, panel.tasks)
 >>> made.tasks[0], len(made.forecast)
 ('site 1', 888)
@@ -32,24 +32,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
+from braided.forecasting.clock import NEVER, as_stamps, gaps_in
 from braided.forecasting.record import Record
 from braided.forecasting.units import Units
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
-from braided.types import Flags, Floats, Ints
-from braided.validate import fraction
+from braided.types import Floats, Ints, Times
+from braided.validate import share
 
 JOIN_AFTER = 20  # values, from which a new task's units are measured
-GAP = 1.5  # a step this many times the usual one is a gap
-LARGEST = 1e100  # in units; a value beyond counts as missing
-NEVER = -(2**63)  # the last time, before the first round
-
-Times = NDArray[Any]  # datetime64, or integers such as years
 
 
 class Forecasts(NamedTuple):
@@ -68,6 +63,11 @@ class Forecasts(NamedTuple):
         """The task of each forecast."""
         return [self.names[place] for place in self.places]
 
+    def columns(self) -> dict[str, Any]:
+        """Return them as columns of a table, such as `pandas.DataFrame(forecasts.columns())`."""
+        numbers = {name: getattr(self, name) for name in ("actual", "forecast", "low", "high")}
+        return {"time": self.times, "task": self.tasks} | numbers
+
 
 @final
 class Forecaster:
@@ -79,12 +79,12 @@ class Forecaster:
         Learns the changes that `lags` makes of the values, in `units`; tasks are its own.
     lags
         What of the past is a feature.
-    graph
-        The neighbours, for features of theirs and for tasks that join; with the learner's tasks.
     units
         Of each task's values.
+    graph
+        The neighbours, for features of theirs and for tasks that join; the learner's own unless told.
     single
-        One filter per stream on own lags and a bias, to compare with; without it, `learner` is such a one.
+        One filter per stream on own lags and a bias, to compare with.
     extras
         How further features are standardised; their last values are features, none without it.
     step
@@ -99,8 +99,9 @@ class Forecaster:
         self,
         learner: Learner,
         lags: Lags,
-        graph: TaskGraph,
         units: Units,
+        *,
+        graph: TaskGraph | None = None,
         single: Learner | None = None,
         extras: Scale | None = None,
         step: int = 1,
@@ -109,6 +110,7 @@ class Forecaster:
     ) -> None:
         from scipy.special import ndtri
 
+        graph = graph or learner.graph
         for name, one in {"graph": graph, "single": single}.items():
             if one is not None and one.tasks != learner.tasks:
                 raise InputError(f"{name} has other tasks than the learner: give all the same")
@@ -120,13 +122,13 @@ class Forecaster:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
         self.extras, self.step, self.about = extras, int(step), dict(about or {})
-        self.coverage = fraction(coverage, "coverage")
+        self.coverage = share(coverage, "coverage")
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
         self._calibration: Floats = np.tile(start, (graph.n_tasks, 1))
         self.columns: list[TaskKey] = list(graph.tasks)  # all tasks seen, those that have not joined yet at the end
-        self._recent: Floats = np.empty((0, graph.n_tasks))  # their last values
-        self._recent_extras: Floats = np.empty((0, graph.n_tasks, n_extras))
+        self._recent: Floats = np.full((lags.reach, graph.n_tasks), np.nan)  # their last values
+        self._recent_extras: Floats = np.full((lags.reach, graph.n_tasks, n_extras), np.nan)
         self._waiting: dict[TaskKey, Floats] = {}  # the first values of tasks that have not joined yet
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates
@@ -167,7 +169,7 @@ class Forecaster:
         keys = self.tasks if tasks is None else task_keys(tasks)
         table, more = self._tables(values, extras, (len(stamps), len(keys)))
         if not len(stamps):
-            return self._forecasts(stamps, np.empty(0, np.int64), *(np.empty(0) for _ in range(4)))
+            return self.nothing()
         self.is_dated = dated
         self._meet(keys)
         made: list[Forecasts] = []
@@ -214,10 +216,11 @@ class Forecaster:
 
     def _meet(self, keys: tuple[TaskKey, ...]) -> None:
         """Make room for tasks that were never seen; they wait to join."""
-        new = [key for key in keys if key not in self.columns] if keys != tuple(self.columns) else []
+        known = set(self.columns)
+        new = [key for key in keys if key not in known]
         self._waiting |= {key: np.empty(0) for key in new}
         self.columns += new
-        self._recent, self._recent_extras = (widened(a, len(new)) for a in (self._recent, self._recent_extras))
+        self._recent, self._recent_extras = (_widened(a, len(new)) for a in (self._recent, self._recent_extras))
 
     def _arranged(self, keys: tuple[TaskKey, ...], table: Floats, more: Floats) -> tuple[Floats, Floats]:
         """Put the columns into the order of `columns`; a task that is not among them is absent."""
@@ -225,7 +228,7 @@ class Forecaster:
             return table, more
         place = {key: position for position, key in enumerate(keys)}
         order = [place.get(key, len(keys)) for key in self.columns]
-        return widened(table, 1)[:, order], widened(more, 1)[:, order]
+        return _widened(table, 1)[:, order], _widened(more, 1)[:, order]
 
     def _joins(self, table: Floats, keys: tuple[TaskKey, ...]) -> list[tuple[int, list[TaskKey]]]:
         """Cut the rounds where tasks have enough values to join: after the round that brings the last of them."""
@@ -263,18 +266,11 @@ class Forecaster:
         gaps = gaps_in(stamps, self.step, self.last_stamp)
         unusual = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) != self.step))
         row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
-        known, n_tasks = len(self._recent), len(self.tasks)
         values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
         further = np.concatenate([self._recent_extras, np.insert(more, gaps, np.nan, axis=0)])
-        levels = self._levels(values)
-        X, complete = (a[known:-1] for a in self._inputs(levels, further))
-        changes = np.vstack([np.full((1, n_tasks), np.nan), self.lags.series(levels)])
-        y = changes[known + 1 :]
-        complete &= ~np.isnan(y)
-        step, places = np.nonzero(complete)
-        X, y, previous = X[complete], y[complete], changes[known:-1][complete]
-        rounds = self.rounds + row[step]
-        names = np.array(self.tasks, object)[places].tolist()
+        X, y, names, steps, level, previous = self.lags.samples(*self._known(values, further))
+        places, row = self.graph.indices(names), row[steps - self.lags.reach]
+        rounds = self.rounds + row
         mean, deviations = self._progress(self.learner, X, y, names, rounds, self.learner.has_std)
         alone = mean
         if self.single is not None:
@@ -283,28 +279,20 @@ class Forecaster:
         widths = self._widths(self._calibration, y - mean, deviations, places, ends)
         if record:
             errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
-            self.record.add(errors, widths, places, row[step], len(stamps))
-        self.rounds, self.gaps, self.last_stamp = self.rounds + len(stamps), self.gaps + len(gaps), int(stamps[-1])
-        absent = int(np.isnan(table[:, :n_tasks]).sum())
-        self.irregular, self.absent = self.irregular + unusual - len(gaps), self.absent + absent
-        self.unforecast += table[:, :n_tasks].size - absent - len(y)
+            self.record.add(errors, widths, places, row, len(stamps))
+        absent = int(np.isnan(table[:, : len(self.tasks)]).sum())
+        self.absent += absent
+        self.unforecast += len(stamps) * len(self.tasks) - absent - len(y)
+        self.gaps, self.irregular = self.gaps + len(gaps), self.irregular + unusual - len(gaps)
+        self.rounds, self.last_stamp = self.rounds + len(stamps), int(stamps[-1])
         self._recent, self._recent_extras = values[-self.lags.reach :].copy(), further[-self.lags.reach :].copy()
-        level = np.vstack([np.full((1, n_tasks), np.nan), levels])[known:-1][complete]
-        return self._forecasts(stamps[row[step]], places, values[known:, :n_tasks][complete], level, mean, widths)
+        return self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
 
-    def _levels(self, values: Floats) -> Floats:
-        levels = self.units.inward(values[:, : len(self.tasks)])
-        levels[np.abs(levels) > LARGEST] = np.nan
-        return levels
-
-    def _inputs(self, levels: Floats, further: Floats) -> tuple[Floats, Flags]:
-        """Features of every row and of the one after the last, and where they are complete."""
-        X = self.lags.inputs(levels, self.tasks, self.graph)
-        if self.extras is not None:
-            last = self.extras.transform(further[:, : len(self.tasks)])
-            X = np.concatenate([X, np.concatenate([np.full_like(last[:1], np.nan), last])], axis=2)
-        complete: Flags = np.asarray(~np.isnan(X).any(axis=2))
-        return X, complete
+    def _known(self, values: Floats, further: Floats) -> tuple[Floats, tuple[TaskKey, ...], TaskGraph, Floats | None]:
+        """What lags are made of: levels, tasks, their graph, and further features."""
+        joined = np.s_[:, : len(self.tasks)]
+        extras = None if self.extras is None else self.extras.transform(further[joined])
+        return self.units.inward(values[joined]), self.tasks, self.graph, extras
 
     def _own(self, X: Floats) -> Floats:
         """The features of one filter per stream: own lags, a bias and the extras."""
@@ -334,9 +322,10 @@ class Forecaster:
                 learner.reset()
                 self.breakdowns += 1
             else:
-                mean[rest], *rest_of = made if isinstance(made, tuple) else (made,)
-                if rest_of:
-                    deviations[rest] = rest_of[0]
+                if isinstance(made, tuple):
+                    mean[rest], deviations[rest] = made
+                else:
+                    mean[rest] = made
                 break
         return mean, deviations
 
@@ -346,19 +335,22 @@ class Forecaster:
         """Forecast the round after the last, of every task whose lags are complete."""
         if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
-        levels = self._levels(self._recent)
-        X, complete = (a[-1] for a in self._inputs(levels, self._recent_extras))
-        places = np.flatnonzero(complete)
-        names = [self.tasks[place] for place in places]
+        X, names, level = self.lags.latest(*self._known(self._recent, self._recent_extras))
+        places = self.graph.indices(names)
         mean, deviations = np.zeros(len(places)), np.full(len(places), np.nan)
         try:
-            made = self.learner.predict_many(X[places], names, with_std=self.learner.has_std)
+            made = self.learner.predict_many(X, names, with_std=self.learner.has_std)
             mean, deviations = made if isinstance(made, tuple) else (made, np.empty(0))
         except NumericalError:
             pass  # "no change", without an interval
         widths = self._widths(self._calibration.copy(), mean, deviations, places, np.array([len(places)]))
         stamps = np.full(len(places), self.last_stamp + self.step)
-        return self._forecasts(stamps, places, np.full(len(places), np.nan), levels[-1][places], mean, widths)
+        return self._forecasts(stamps, places, np.full(len(places), np.nan), level, mean, widths)
+
+    def nothing(self) -> Forecasts:
+        """Return no forecasts at all."""
+        none = np.empty(0, np.int64)
+        return self._forecasts(none, none, *(np.empty(0) for _ in range(4)))
 
     def _forecasts(
         self, stamps: Ints, places: Ints, actual: Floats, level: Floats, change: Floats, widths: Floats
@@ -413,28 +405,12 @@ STATE = (
 
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:
     """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
-    columns = zip(*((*one[:2], *one[3:]) for one in pieces), strict=True)
+    filled = [one for one in pieces if len(one.times)] or pieces[:1]  # of none, the kind of time may not be known
+    columns = zip(*((*one[:2], *one[3:]) for one in filled), strict=True)
     times, places, *rest = (np.concatenate(column) for column in columns)
     return Forecasts(times, places, pieces[-1].names, *rest)
 
 
-def usual_step(times: Times) -> int:
-    """Return the step that nine of ten do not exceed, in microseconds or whole numbers; gaps are much longer."""
-    if len(times) < 2:
-        raise InputError(f"{len(times)} rounds tell no step: give two at least")
-    return int(np.quantile(np.diff(as_stamps(times)), 0.9, method="lower"))
-
-
-def as_stamps(times: Times) -> Ints:
-    """Return times as integers: dates in microseconds."""
-    return (times.astype("datetime64[us]") if times.dtype.kind == "M" else times).astype(np.int64)
-
-
-def gaps_in(stamps: Ints, step: int, before: int) -> Ints:
-    """Return the places of the times that come after a gap; `before` is the time before the first."""
-    return np.flatnonzero(np.diff(stamps, prepend=before) > GAP * step)
-
-
-def widened(array: Floats, more: int) -> Floats:
+def _widened(array: Floats, more: int) -> Floats:
     """Append columns without values."""
     return np.concatenate([array, np.full((len(array), more, *array.shape[2:]), np.nan)], axis=1) if more else array

@@ -9,7 +9,7 @@ import numpy as np
 
 from braided.types import Floats, Ints
 
-CONTENDERS = ("model", "single", "no change", "last change")  # the columns of squares and absolutes
+CONTENDERS = ("model", "single", "no change", "last change")  # the columns of squares
 BINS = 512  # of the curve over time; when they are full, neighbours are merged
 
 
@@ -22,8 +22,7 @@ class Record:
     """
 
     counts: Floats  # (T,) forecasts scored
-    squares: Floats  # (T, 4)
-    absolutes: Floats  # (T, 4)
+    squares: Floats  # (T, 4), of CONTENDERS
     intervals: Floats  # (T,) forecasts with an interval
     covered: Floats  # (T,) values that lay in theirs
     curve: Floats = field(default_factory=lambda: np.zeros((BINS, 5)))  # counts and squares, bin by bin
@@ -34,11 +33,11 @@ class Record:
     def blank(cls, n_tasks: int) -> Record:
         """Return the record before the first forecast."""
         column, table = (n_tasks,), (n_tasks, len(CONTENDERS))
-        return cls(np.zeros(column), np.zeros(table), np.zeros(table), np.zeros(column), np.zeros(column))
+        return cls(np.zeros(column), np.zeros(table), np.zeros(column), np.zeros(column))
 
     def join(self) -> None:
         """Make room for one more task."""
-        for name in ("counts", "squares", "absolutes", "intervals", "covered"):
+        for name in ("counts", "squares", "intervals", "covered"):
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros((1, *array.shape[1:]))]))
 
@@ -48,7 +47,6 @@ class Record:
         self.counts += np.bincount(places, minlength=n_tasks)
         for column in range(len(CONTENDERS)):
             self.squares[:, column] += np.bincount(places, errors[:, column] ** 2, n_tasks)
-            self.absolutes[:, column] += np.bincount(places, np.abs(errors[:, column]), n_tasks)
         self.intervals += np.bincount(places, ~np.isnan(widths), n_tasks)
         self.covered += np.bincount(places, np.abs(errors[:, 0]) <= widths, n_tasks)
         self._draw(errors, rounds, n_rounds)

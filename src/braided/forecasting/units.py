@@ -10,6 +10,8 @@ import numpy as np
 from braided.errors import InputError
 from braided.types import Floats, Ints
 
+LARGEST = 1e100  # in units
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -42,8 +44,9 @@ class Units:
         return cls(centre, np.where(scale > 0.0, scale, usual), logarithm)
 
     def inward(self, values: Floats) -> Floats:
-        """Return the levels (n, T) that are learned."""
+        """Return the levels (n, T) that are learned; what lies beyond all arithmetic counts as missing."""
         levels: Floats = ((logarithms(values) if self.logarithm else values) - self.centre) / self.scale
+        levels[np.abs(levels) > LARGEST] = np.nan
         return levels
 
     def outward(self, levels: Floats, places: Ints) -> Floats:

@@ -7,7 +7,6 @@ Everything is made before anything is written, and files are replaced whole, the
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, final
 
-from braided.errors import FileError, InputError
+from braided.errors import InputError
+from braided.files import write_whole
 from braided.report.pictures import Picture, pictures
 from braided.report.style import COLOURS
 from braided.report.tables import Table, findings, tables
@@ -79,7 +79,7 @@ def write_page(
     }
     drafts["report.md"] = "\n".join(markdown).encode()
     drafts["index.html"] = _html(template, **values).encode()
-    _replace({folder / name: content for name, content in drafts.items()}, folder)
+    write_whole({folder / name: content for name, content in drafts.items()})
     return folder / "index.html"
 
 
@@ -194,23 +194,3 @@ def _line(cells: Sequence[str], bold: bool = False, escape: bool = True) -> str:
 def plain(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|#&$~])", r"\\\1", " ".join(text.split()))
-
-
-def _replace(contents: dict[Path, bytes], folder: Path) -> None:
-    """Write all files under other names, and only then give them theirs."""
-    drafts: dict[Path, Path] = {}
-    try:
-        for path, content in contents.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_name(f".{path.name}.{os.getpid()}")
-            drafts[draft] = path
-            draft.write_bytes(content)
-        for draft, path in drafts.items():
-            draft.replace(path)
-    except OSError as error:
-        raise FileError(
-            f"can't write to {folder} ({error.strerror or error}): choose another folder (--out)"
-        ) from error
-    finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)

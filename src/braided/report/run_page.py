@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from braided.forecasting import Forecaster
+from braided.forecasting.clock import step_in_words, time_in_words
 from braided.forgetting import Exponential
 from braided.kernels import Kernel
 from braided.learners import Learner
 from braided.learners.composed import Composed
 from braided.report.page import READING, Section, definitions, parts, plain, write_page
 from braided.report.run_pictures import run_pictures
-from braided.report.run_tables import at_the_edge, errors, facts, step_in_words, time_in_words, trials, tuned_until
-from braided.runs.head import SINGLE
+from braided.report.run_tables import at_the_edge, errors, facts, trials, tuned_until
 from braided.runs.summary import in_words
 from braided.runs.table import Run
-from braided.study import METHODS
+from braided.runs.tuning import SINGLE
 
 OPEN_ROWS = 30  # a longer table of streams is folded up
 COMMANDS = """\
@@ -29,10 +29,10 @@ def write_run_report(run: Run, folder: Path) -> Path:
     """Write `index.html`, `report.md` and `figures/` of a run into a folder, and return the path of the first."""
     forecaster = run.forecaster
     choice = forecaster.about.get("choice")
-    tables = [errors(forecaster), *([trials(choice, forecaster.about["run"]["head_rounds"])] if choice else [])]
+    tables = [errors(forecaster), *([trials(choice)] if choice else [])]
     section = Section(
         "run",
-        run.about["source"],
+        run.plan["source"],
         _summary(forecaster),
         in_words(forecaster) + (at_the_edge(choice) if choice else []),
         [table for table in tables if table.rows],
@@ -66,7 +66,7 @@ def _reading(forecaster: Forecaster) -> dict[str, str]:
         "Error": READING["Error"],
         "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts of the part to tune "
         "on do not count.",
-        "One filter per stream": f"{METHODS[SINGLE].title} on the stream's own last changes, tuned on the same part: "
+        "One filter per stream": f"{SINGLE.title} on the stream's own last changes, tuned on the same part: "
         "what is gained beyond it comes from the other streams.",
         "Interval": f"Meant to hold {100 * forecaster.coverage:g} % of the values of each stream; its width follows "
         "the errors as they come.",
@@ -75,10 +75,10 @@ def _reading(forecaster: Forecaster) -> dict[str, str]:
 
 def _facts(run: Run) -> dict[str, str]:
     return facts(run.forecaster) | {
-        "Source": run.about["source"],
-        "Columns": run.about["columns"],
+        "Source": run.plan["source"],
+        "Columns": run.plan["columns"],
         "Run": "continued where an earlier one had stopped" if run.continued else "in one go",
-        "Version": f"braided {run.about['version']}",
+        "Version": f"braided {run.plan['version']}",
     }
 
 
@@ -95,7 +95,8 @@ def _python(forecaster: Forecaster) -> str:
             *lines,
             f"learner = {_call(learner, graph)}",
             f"lags = bd.{forecaster.lags!r}",
-            f"new = bd.Forecaster(learner, lags, old.graph, old.units{extras}, step=old.step)  # the same from scratch",
+            "# the same from scratch:",
+            f"new = bd.Forecaster(learner, lags, old.units, graph=old.graph{extras}, step=old.step)",
         ]
     )
 

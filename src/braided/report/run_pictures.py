@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from braided.forecasting import Forecaster, as_stamps, gaps_in
+from braided.forecasting import Forecaster
+from braided.forecasting.clock import as_stamps, gaps_in
 from braided.report.figures import brief, error_lines, line_of, short, similarities
 from braided.report.pictures import Picture
 from braided.report.run_tables import best_first, method_of, signed
 from braided.report.style import COLOURS, GREY, INK, named_rows, panels, styled
-from braided.runs.head import SINGLE
 from braided.runs.output import tail
 from braided.runs.summary import Summary
 from braided.runs.table import Run
-from braided.study import METHODS, Method
+from braided.runs.tuning import SINGLE
+from braided.study import Method
 from braided.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _curves(forecaster: Forecaster) -> list[tuple[Ints, Floats, str, Method]]:
     bins = -(-record.rounds // record.width)
     rounds = np.minimum(record.width * np.arange(1, bins + 1), record.rounds)
     model, single, no_change, _ = record.curve[:bins, 1:].cumsum(axis=0).T
-    used, alone = method_of(forecaster), METHODS[SINGLE]
+    used, alone = method_of(forecaster), SINGLE
     shown = [(model, used.title, used)]
     if forecaster.single is not None:
         shown.append((single, f"One filter per stream ({alone.title})", alone))

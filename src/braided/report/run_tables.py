@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from braided.forecasting import NEVER, Forecaster
+from braided.forecasting import Forecaster
+from braided.forecasting.clock import step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import Learner
 from braided.report.figures import brief, value_of
 from braided.report.tables import SYMBOLS, Table
-from braided.runs.head import SINGLE
 from braided.runs.summary import Summary
-from braided.runs.tuning import FORGETTING
+from braided.runs.tuning import FORGETTING, SINGLE
 from braided.study import METHODS, Method
 from braided.study.methods import FROM_PLAN
 from braided.types import Floats, Ints
@@ -34,7 +34,6 @@ MOST_NAMES = 100  # of streams, in a line of the facts
 MOST_LINKS = 3  # neighbours of a stream
 OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned: not part of the range searched
 NATURAL = {"forgetting": 1.0, "ridge": 1.0}  # ends beyond which there is nothing to look for
-UNITS = {"day": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
 
 
 def errors(forecaster: Forecaster) -> Table:
@@ -95,10 +94,11 @@ def best_first(errors: Floats) -> Ints:
     return np.argsort(errors, kind="stable")[: int((~np.isnan(errors)).sum())]
 
 
-def trials(choice: Mapping[str, Any], rounds: int) -> Table:
+def trials(choice: Mapping[str, Any]) -> Table:
     """Return what a search tried on the first rounds, the one that is used on top."""
     listed = [choice["best"], *choice["trials"], choice["single"]]
     shown = {json.dumps([trial["method"], trial["parameters"]]): trial for trial in listed}.values()
+    rounds = choice["best"]["rounds"]
     names = [name for name in SYMBOLS if any(name in trial["parameters"] for trial in shown)]
     rows = []
     for trial in shown:
@@ -110,7 +110,7 @@ def trials(choice: Mapping[str, Any], rounds: int) -> Table:
     told = f"The best of each method, of {choice['tried']:,} trials" if choice["tried"] else "The parameters were given"
     return Table(
         name="tried",
-        title=f"Tried on the first {rounds:,} rounds",
+        title=f"Tried on the first {rounds:,} rounds" if rounds else "As given",
         group="other",
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
@@ -203,32 +203,8 @@ def method_of(forecaster: Forecaster) -> Method:
     """Return the method that a forecaster was tuned by; one that was made by hand goes under its learner's name."""
     if "choice" in forecaster.about:
         return METHODS[forecaster.about["choice"]["best"]["method"]]
-    kind = METHODS["mt-wrls" if forecaster.learner.shares else SINGLE]
+    kind = METHODS["mt-wrls"] if forecaster.learner.shares else SINGLE
     return replace(kind, title=type(forecaster.learner).__name__, about="made by hand")
-
-
-def step_in_words(step: int, is_dated: bool) -> str:
-    """Return a step of the clock in the largest unit that divides it.
-
-    >>> step_in_words(600_000_000, True), step_in_words(2 * 86_400_000_000, True), step_in_words(1, False)
-    ('10 min', '2 days', '1')
-    """
-    if not is_dated:
-        return f"{step}"
-    unit = next(unit for unit, size in UNITS.items() if step % size == 0)
-    count = step // UNITS[unit]
-    return f"{count:,} {unit}{'s' * (unit == 'day' and count != 1)}"
-
-
-def time_in_words(stamp: int, is_dated: bool) -> str:
-    """Return a time; of a date, no more than is needed.
-
-    >>> time_in_words(1_577_840_400_000_000, True), time_in_words(2009, False)
-    ('2020-01-01 01:00', '2009')
-    """
-    if stamp == NEVER:
-        return "the start"
-    return str(np.datetime_as_string(np.datetime64(stamp, "us"), "auto")).replace("T", " ") if is_dated else f"{stamp}"
 
 
 def tuned_until(forecaster: Forecaster) -> str:

@@ -1,13 +1,16 @@
 """Runs: a table, or lines as they come, through a forecaster that was tuned on the leading part."""
 
 from braided.runs.head import Head
+from braided.runs.live import Live
+from braided.runs.start import Settings, choose, load_forecaster, read_choice, write_choice
 from braided.runs.summary import Summary, chosen, in_words
-from braided.runs.table import Run, Settings, choose, learn, read_choice, read_head, run, run_in_memory, write_choice
+from braided.runs.table import Run, learn, read_head, run, run_in_memory
 from braided.runs.tuning import Choice, Trial, search
 
 __all__ = [
     "Choice",
     "Head",
+    "Live",
     "Run",
     "Settings",
     "Summary",
@@ -16,6 +19,7 @@ __all__ = [
     "chosen",
     "in_words",
     "learn",
+    "load_forecaster",
     "read_choice",
     "read_head",
     "run",

@@ -1,27 +1,27 @@
-"""Head: the leading rounds of a stream, on which methods are tuned, units measured and the graph is built."""
+"""Head: the leading rounds of a table, on which methods are tuned, units measured and the graph is built."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from braided.errors import InputError
-from braided.features import ELM, Lags, Scale
+from braided.features import ELM, Scale
 from braided.features.lags import Samples
-from braided.forecasting import Forecaster, Units, as_stamps, gaps_in, usual_step
-from braided.graph import TaskGraph
+from braided.forecasting import Units, usual_step
+from braided.forecasting.clock import as_stamps, gaps_in
+from braided.graph import TaskGraph, listed
 from braided.learners import Learner
-from braided.streams.panel import Times
-from braided.study import METHODS, Method
+from braided.streams import Chunk
+from braided.study import Method
 from braided.study.methods import Inputs, Parameters
-from braided.types import Floats
+from braided.types import Floats, Times
 
 LAGS = 9  # fewer where the head is short
-SINGLE = "wrls"  # one filter per stream, to compare with
 
 
 @final
@@ -38,34 +38,26 @@ class Head:
     _samples: dict[Inputs, Samples] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(
-        cls,
-        times: Times,
-        tasks: tuple[str, ...],
-        values: Floats,
-        extras: Floats,
-        lags: int | None = None,
-        logarithm: bool = False,
-    ) -> Head:
+    def of(cls, chunk: Chunk, lags: int | None = None, logarithm: bool = False) -> Head:
         """Return the head without tasks that have too few values yet; those join later.
 
         `lags` are nine, or fewer in a short head, unless told. A task that never changes is refused.
         """
+        times, tasks, values, extras = chunk
         count = max(min(LAGS, len(times) // 4), 1) if lags is None else lags
         needed = count + 3
         there = (~np.isnan(values)).sum(axis=0)
         enough = there >= needed
         if len(times) < needed or not enough.any():
             raise InputError(
-                f"the part to tune on has {len(times)} rounds, the longest series in it {there.max(initial=0)} values; "
-                f"{count} lags need {needed}: give a longer file, fewer lags (--lags), or a larger share (--tune)"
+                f"the part to tune on has {len(times)} rounds, the longest stream in it {there.max(initial=0)} values; "
+                f"{count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger share (--tune)"
             )
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         constant = [tasks[place] for place in np.flatnonzero(enough & ~(low < high))]
         if constant:
-            names = ", ".join(repr(name) for name in constant[:5]) + ", …" * (len(constant) > 5)
             raise InputError(
-                f"{names} never changes in the part to tune on ({len(times)} rounds): there is nothing to learn; "
+                f"{listed(constant)} never changes in the part to tune on ({len(times)} rounds): nothing to learn; "
                 "leave it out (--without), or tune on a larger share (--tune)"
             )
         if enough.sum() < 2:
@@ -106,10 +98,9 @@ class Head:
             warnings.filterwarnings("ignore", "no similarity")
             return TaskGraph.from_history(self.units.inward(self.values), self.tasks)
 
-    def lags_of(self, inputs: Inputs) -> Lags:
-        """Return the lags that a method sees."""
-        neighbours = max(self.lags // 3, 1) if inputs.neighbours else 0
-        return Lags(self.lags, neighbours=neighbours, gap=inputs.neighbours, bias=inputs.bias)
+    def n_features(self, method: Method) -> int:
+        """Return how many features a method sees."""
+        return method.inputs.lags(self.lags).n_features + self.extras.shape[2]
 
     def samples(self, inputs: Inputs) -> Samples:
         """Return all samples of the head; lags do not reach across gaps."""
@@ -117,38 +108,14 @@ class Head:
             stamps = as_stamps(self.times)
             gaps = gaps_in(stamps, self.step, int(stamps[0]))
             levels = np.insert(self.units.inward(self.values), gaps, np.nan, axis=0)
-            samples = self.lags_of(inputs).samples(levels, self.tasks, self.graph)
+            extras = None
             if self.scale is not None:
-                places = self.graph.indices(samples.tasks)
-                further = self.scale.transform(np.insert(self.extras, gaps, np.nan, axis=0))
-                X = np.hstack([samples.X, further[samples.steps - 1, places]])
-                whole = np.flatnonzero(~np.isnan(X).any(axis=1))
-                names = [samples.tasks[place] for place in whole]
-                columns = {name: getattr(samples, name)[whole] for name in ("y", "steps", "level", "previous")}
-                samples = Samples(X=X[whole], tasks=names, **columns)
-            self._samples[inputs] = samples
+                extras = np.insert(self.scale.transform(self.extras), gaps, np.nan, axis=0)
+            self._samples[inputs] = inputs.lags(self.lags).samples(levels, self.tasks, self.graph, extras)
         return self._samples[inputs]
 
     def build(self, method: Method, parameters: Parameters) -> Learner:
-        """Return a learner for samples of this head."""
-        n_features = self.lags_of(method.inputs).n_features + self.extras.shape[2]
-        learner = method.build(parameters, self.graph, n_features, per="round")
+        """Return a learner for samples of this head; their units take the place of scaled inputs."""
+        learner = method.build(parameters, self.graph, self.n_features(method), per="round")
         hidden = int(parameters.get("hidden", 0))
         return ELM(hidden, seed=0) | learner if hidden else learner
-
-    def forecaster(
-        self, method: Method, parameters: Parameters, single: Parameters, coverage: float, about: dict[str, Any]
-    ) -> Forecaster:
-        """Return a forecaster from scratch, beside one filter per stream."""
-        alone = METHODS[SINGLE]
-        return Forecaster(
-            self.build(method, parameters),
-            self.lags_of(method.inputs),
-            self.graph,
-            self.units,
-            None if method is alone and parameters == single else self.build(alone, single),
-            self.scale,
-            self.step,
-            coverage,
-            about,
-        )

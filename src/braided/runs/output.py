@@ -18,7 +18,10 @@ import numpy as np
 
 from braided.errors import FileError, InputError
 from braided.forecasting import Forecasts
+from braided.streams.cells import to_seconds
+from braided.types import Times
 
+LINE = ("time", "task", "forecast", "low", "high")
 COLUMNS = ("time", "task", "actual", "forecast", "low", "high")
 SUFFIXES = (".parquet", ".csv")
 
@@ -35,16 +38,15 @@ class ForecastFile:
         self._writer: Any = None
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for stale in self._folder.iterdir():
-                if stale.name not in {self._part(number).name for number in range(parts)}:
-                    stale.unlink()
+            there, known = set(self._folder.iterdir()), {self._part(number) for number in range(parts)}
+            for stale in there - known:
+                stale.unlink()
         except OSError as error:
             raise FileError(
                 f"can't write to {path.parent} ({error.strerror}): choose another folder (--out)"
             ) from error
-        for number in range(parts):
-            if not self._part(number).exists():
-                raise FileError(f"{self._part(number)} is gone, so the run can't go on: start again (--fresh)")
+        for gone in known - there:
+            raise FileError(f"{gone} is gone, so the run can't go on: start again (--fresh)")
 
     def _part(self, number: int) -> Path:
         return self._folder / f"{number:06d}{self.path.suffix}"
@@ -59,15 +61,16 @@ class ForecastFile:
 
         if not len(forecasts.times):
             return
-        table = as_table(forecasts)
         if self.path.suffix == ".csv":
+            table = as_table(forecasts, to_seconds(forecasts.times))
             if self._writer is None:
                 self._writer = self._draft.open("wb")
                 self._writer.write(b"" if self.parts else f"{','.join(COLUMNS)}\n".encode())
             plain = not any(set('",\r\n') & set(str(name)) for name in forecasts.names)
             options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
-            arrow_csv.write_csv(_to_seconds(table), self._writer, options)
+            arrow_csv.write_csv(table, self._writer, options)
         else:
+            table = as_table(forecasts, forecasts.times)
             self._writer = self._writer or _parquet_writer(self._draft, table.schema)
             self._writer.write_table(table)
 
@@ -122,36 +125,39 @@ def _join_parquet(parts: list[Path], draft: Path) -> None:
     writer.close()
 
 
-def as_table(forecasts: Forecasts) -> Any:
+def as_table(forecasts: Forecasts, times: Times) -> Any:
     """Return forecasts as an Arrow table; what is not known is null."""
     import pyarrow as pa
 
     numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in COLUMNS[2:]}
     names = pa.array([str(name) for name in forecasts.names])
     tasks = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
-    return pa.table({"time": pa.array(forecasts.times), "task": tasks} | numbers)
+    return pa.table({"time": pa.array(times), "task": tasks} | numbers)
 
 
-def as_lines(forecasts: Forecasts, form: str) -> Iterator[str]:
-    """Yield a line per forecast, `csv` or `json`, without what came; what is not known is empty or null."""
-    times = forecasts.times
-    if times.dtype.kind == "M":
-        seconds = times.astype("datetime64[s]")
-        times = np.datetime_as_string(seconds if (seconds == times).all() else times)
-    names = ("time", "task", "forecast", "low", "high")
-    columns = (times.tolist(), forecasts.tasks, *(getattr(forecasts, name).tolist() for name in names[2:]))
-    for row in zip(*columns, strict=True):
-        known = [None if isinstance(field, float) and field != field else field for field in row]
-        if form == "json":
-            yield json.dumps(dict(zip(names, known, strict=True)), ensure_ascii=False)
-        else:
-            text = io.StringIO()
-            csv.writer(text, lineterminator="").writerow(["" if field is None else field for field in known])
-            yield text.getvalue()
+def lines_of(forecasts: Forecasts) -> Iterator[tuple[Any, ...]]:
+    """Yield the fields of a `LINE` per forecast, without what came; what is not known is None."""
+    times = to_seconds(forecasts.times)
+    shown = np.datetime_as_string(times).tolist() if times.dtype.kind == "M" else times.tolist()
+    numbers = (getattr(forecasts, name).tolist() for name in LINE[2:])
+    for time, task, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
+        yield time, task, *(None if bound != bound else bound for bound in bounds)
+
+
+def as_json(line: tuple[Any, ...]) -> str:
+    """Return a line as a JSON object."""
+    return json.dumps(dict(zip(LINE, line, strict=True)), ensure_ascii=False)
+
+
+def as_csv(line: tuple[Any, ...]) -> str:
+    """Return a line as a record of a CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(line)
+    return text.getvalue()
 
 
 def tail(path: Path, rows: int) -> dict[str, Any]:
-    """Return the last rows of a file of forecasts, column by column, at least so many where there are."""
+    """Return the last rows of a file of forecasts, column by column; of a CSV with long lines perhaps fewer."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as parquet
@@ -187,16 +193,3 @@ def _parquet_writer(path: Path, schema: Any) -> Any:
     import pyarrow.parquet as parquet
 
     return parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=["task"], store_schema=False)
-
-
-def _to_seconds(table: Any) -> Any:
-    """Whole seconds are written as such."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_timestamp(table["time"].type):
-        return table
-    seconds = pc.floor_temporal(table["time"], unit="second")
-    if not pc.all(pc.equal(seconds, table["time"])).as_py():
-        return table
-    return table.set_column(0, "time", table["time"].cast(pa.timestamp("s")))

@@ -72,14 +72,14 @@ def in_words(forecaster: Forecaster) -> list[str]:
     summary = Summary.of(forecaster)
     if not summary.scored:
         return ["There was nothing to forecast after the part to tune on."]
-    return [_sharing(forecaster, summary), _skill(summary), *_intervals(forecaster, summary), *_trouble(forecaster)]
+    return [*_sharing(forecaster, summary), _skill(summary), *_intervals(forecaster, summary), *_trouble(forecaster)]
 
 
 def chosen(forecaster: Forecaster) -> str:
     """Say which method was chosen, and how it did on the part to tune on."""
     choice = forecaster.about.get("choice")
     if not choice:
-        return "A model without a search."
+        return f"Made by hand: {type(forecaster.learner).__name__}."
     best, single = choice["best"], choice["single"]
     given = ", ".join(f"{name} {value:g}" for name, value in best["parameters"].items())
     said = f"{METHODS[best['method']].title} ({given})"
@@ -95,9 +95,12 @@ def chosen(forecaster: Forecaster) -> str:
     return said
 
 
-def _sharing(forecaster: Forecaster, summary: Summary) -> str:
+def _sharing(forecaster: Forecaster, summary: Summary) -> list[str]:
     if forecaster.single is None:
-        return "Sharing did not pay on the part to tune on, so each stream has a filter of its own."
+        tried = [trial["method"] for trial in forecaster.about.get("choice", {}).get("trials", ())]
+        if any(METHODS[name].shares for name in tried):
+            return ["Sharing did not pay on the part to tune on, so each stream has a filter of its own."]
+        return [] if forecaster.learner.shares else ["Each stream has a filter of its own."]
     gains = summary.gains
     known = ~np.isnan(gains)
     helped, hurt = known & (gains >= SMALL), known & (gains <= -SMALL)
@@ -107,22 +110,22 @@ def _sharing(forecaster: Forecaster, summary: Summary) -> str:
     said += f"it lowers the error of {helped.sum()} of {known.sum()} streams"
     if hurt.any():
         worst = np.flatnonzero(hurt)[np.argsort(gains[hurt])]
-        names = ", ".join(f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in worst[:MOST_NAMES])
-        more = f" and {len(worst) - MOST_NAMES} more" * (len(worst) > MOST_NAMES)
-        said += f", and raises that of {names}{more}"
-    return said + "."
+        said += f", and raises that of {_several([f'{summary.tasks[i]} by {-gains[i]:.1f} %' for i in worst])}"
+    return [said + "."]
+
+
+def _several(names: list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + f" and {more:,} more" * (more > 0)
 
 
 def _skill(summary: Summary) -> str:
     means = summary.means
     own, goes_on = (100.0 * (1.0 - means[name]) for name in ("to_no_change", "to_last_change"))
     said = f"{_percent(own)} error than the forecast “no change”, {_percent(goes_on)} than “the last change repeats”"
-    worse = [summary.tasks[place] for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALL / 100.0)]
+    worse = [str(summary.tasks[place]) for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALL / 100.0)]
     if worse:
-        names = ", ".join(map(str, worse[:MOST_NAMES])) + f" and {len(worse) - MOST_NAMES} more" * (
-            len(worse) > MOST_NAMES
-        )
-        said += f"; “no change” is better for {names}"
+        said += f"; “no change” is better for {_several(worse)}"
     return f"{said}."
 
 
@@ -152,8 +155,7 @@ def _trouble(forecaster: Forecaster) -> list[str]:
     if forecaster.breakdowns:
         times = f"{forecaster.breakdowns} time{'s' * (forecaster.breakdowns > 1)}"
         said.append(f"The arithmetic broke down {times}; the learner started afresh (stronger penalties help).")
-    waiting = [task for task in forecaster.columns if task not in forecaster.tasks]
+    waiting = forecaster.columns[len(forecaster.tasks) :]
     if waiting:
-        names = ", ".join(map(str, waiting[:MOST_NAMES]))
-        said.append(f"{names} had too few values to join.")
+        said.append(f"Too few values to join: {_several([str(task) for task in waiting])}.")
     return said

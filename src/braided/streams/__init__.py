@@ -2,9 +2,10 @@
 
 from braided.streams.columns import Columns
 from braided.streams.embedded import EMBEDDED, embedded
+from braided.streams.lines import Lines
 from braided.streams.named import open_panel
 from braided.streams.panel import Panel
-from braided.streams.rounds import Chunk, Rounds, open_rounds
+from braided.streams.rounds import Chunk, Rounds, open_rounds, stacked
 from braided.streams.synthetic import wind_field
 from braided.streams.table import read_table
 from braided.streams.wind_toolkit import read_wind_toolkit, wind_toolkit_sites
@@ -14,6 +15,7 @@ __all__ = [
     "EMBEDDED",
     "Chunk",
     "Columns",
+    "Lines",
     "Panel",
     "Rounds",
     "embedded",
@@ -21,6 +23,7 @@ __all__ = [
     "open_rounds",
     "read_table",
     "read_wind_toolkit",
+    "stacked",
     "wind_field",
     "wind_toolkit_sites",
     "write_table",

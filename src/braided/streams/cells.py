@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from braided.errors import InputError
-from braided.streams.panel import Times
-from braided.types import Floats, Ints
+from braided.types import Floats, Ints, Times
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capital letters
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
@@ -96,11 +95,11 @@ def is_date(column: Any) -> bool:
 
 
 def to_seconds(stamps: Times) -> Times:
-    """Return times to the second where that is exact, else as they are."""
-    if stamps.dtype.kind == "i":
+    """Return dates to the second where that is exact, else to the microsecond; integers as they are."""
+    if stamps.dtype.kind != "M":
         return stamps
     seconds = stamps.astype("datetime64[s]")
-    return seconds if (seconds == stamps).all() else stamps
+    return seconds if (seconds == stamps).all() else stamps.astype("datetime64[us]")
 
 
 def _is_text(kind: Any) -> bool:

@@ -26,8 +26,18 @@ class Row(NamedTuple):
 
     time: int  # microseconds, or a whole number
     is_dated: bool
-    values: dict[str, float]
+    values: dict[str, float]  # by task
     extras: dict[str, list[float]]
+
+    def with_more(self, other: Row) -> Row:
+        """Return this with the values of another at the same time."""
+        return Row(self.time, self.is_dated, self.values | other.values, self.extras | other.extras)
+
+    def without(self, tasks: Sequence[str]) -> Row:
+        """Return this without some tasks."""
+        kept = [task for task in self.values if task not in tasks]
+        values, extras = {task: self.values[task] for task in kept}, {task: self.extras[task] for task in kept}
+        return Row(self.time, self.is_dated, values, extras)
 
 
 @final
@@ -49,7 +59,10 @@ class Lines:
         self._delimiter = ","
 
     def parse(self, line: str, number: int) -> Row | None:
-        """Return what a line says, or None for an empty one and for the header of a CSV; a bad line leaves no trace."""
+        """Return what a line says, or None for an empty one and for the header of a CSV; a bad line leaves no trace.
+
+        The columns of a wide form, a field per task, are those of its first row.
+        """
         text = line.strip("\r\n\ufeff")
         if not text.strip():
             return None
@@ -109,7 +122,7 @@ class Lines:
             columns = choose(source, *self._named)
         times, kind = cells.times(cell(columns.time), self._kind, columns.time, where)
         if columns.task is None:
-            names = [name for name in fields if name and name != columns.time]
+            names = [name for name in columns.tasks if name in fields]
             values = {name: float(cells.numbers(cell(name), name, where)[0]) for name in names}
             extras: dict[str, list[float]] = {name: [] for name in names}
         else:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from braided.errors import InputError
-from braided.types import Flags, Floats
+from braided.types import Flags, Floats, Times
 from braided.validate import count
-
-Times = NDArray[Any]  # datetime64, or integers such as years
 
 
 @final

@@ -27,9 +27,8 @@ import numpy as np
 from braided.errors import InputError
 from braided.streams import cells
 from braided.streams.columns import Columns, choose
-from braided.streams.panel import Times
 from braided.streams.sources import Source, open_sources
-from braided.types import Flags, Floats, Ints
+from braided.types import Flags, Floats, Ints, Times
 from braided.validate import count
 
 READ_ROWS = 1 << 17  # at a time, at most
@@ -43,6 +42,32 @@ class Chunk(NamedTuple):
     tasks: tuple[str, ...]  # all seen so far; a later chunk only appends
     values: Floats  # (n, tasks), NaN where a task has no value
     extras: Floats  # (n, tasks, features), NaN where one is missing
+
+    def rows(self, which: slice) -> Chunk:
+        """Return some of the rounds."""
+        return Chunk(self.times[which], self.tasks, self.values[which], self.extras[which])
+
+    def without(self, tasks: Sequence[str]) -> Chunk:
+        """Return the rounds without some tasks."""
+        kept = [place for place, task in enumerate(self.tasks) if task not in tasks]
+        names = tuple(self.tasks[place] for place in kept)
+        return Chunk(self.times, names, self.values[:, kept], self.extras[:, kept]) if tasks else self
+
+
+def stacked(chunks: Sequence[Chunk]) -> Chunk:
+    """Return chunks that follow each other as one; a task is missing before it is seen."""
+    tasks = chunks[-1].tasks
+
+    def column(name: str) -> Floats:
+        arrays = [getattr(chunk, name) for chunk in chunks]
+        whole = np.full((sum(map(len, arrays)), len(tasks), *arrays[0].shape[2:]), np.nan)
+        first = 0
+        for array in arrays:
+            whole[first : first + len(array), : array.shape[1]] = array
+            first += len(array)
+        return whole
+
+    return Chunk(np.concatenate([chunk.times for chunk in chunks]), tasks, column("values"), column("extras"))
 
 
 class _Rows(NamedTuple):

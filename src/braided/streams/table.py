@@ -26,7 +26,7 @@ import numpy as np
 from braided.errors import InputError
 from braided.streams.cells import to_seconds
 from braided.streams.panel import Panel
-from braided.streams.rounds import open_rounds
+from braided.streams.rounds import open_rounds, stacked
 
 
 def read_table(source: Any, *, time: str | None = None, task: str | None = None, value: str | None = None) -> Panel:
@@ -36,15 +36,9 @@ def read_table(source: Any, *, time: str | None = None, task: str | None = None,
     UTC. A value is missing where its row is absent, or where it is empty, NA or NaN.
     """
     rounds = open_rounds(source, time=time, task=task, value=value, sort_rows=sys.maxsize)
-    chunks = list(rounds.chunks())
-    found = chunks[-1].tasks
+    times, found, values, _ = stacked(list(rounds.chunks()))
     if len(found) == 1:
         raise InputError(rounds.one_task_only(found[0]))
-    values = np.full((sum(len(chunk.times) for chunk in chunks), len(found)), np.nan)
-    first = 0
-    for chunk in chunks:
-        values[first : first + len(chunk.times), : len(chunk.tasks)] = chunk.values
-        first += len(chunk.times)
     values = values[:, sorted(range(len(found)), key=found.__getitem__)]
     tasks = tuple(sorted(found))
     columns = rounds.columns
@@ -57,5 +51,4 @@ def read_table(source: Any, *, time: str | None = None, task: str | None = None,
         )
     name = rounds.name if rounds.name == "data frame" else f"file {rounds.name}"
     what = "a column per task" if columns.task is None else f"{columns.value!r} by {columns.task!r}"
-    times = to_seconds(np.concatenate([chunk.times for chunk in chunks]))
-    return Panel(rounds.name, tasks, times, values, f"{name}, {what} and {columns.time!r}")
+    return Panel(rounds.name, tasks, to_seconds(times), values, f"{name}, {what} and {columns.time!r}")

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import FileError, InputError
-from braided.streams.panel import Times
-from braided.types import Floats, Ints
+from braided.types import Floats, Ints, Times
 
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
 UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # those that have one unit in all forms

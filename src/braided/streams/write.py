@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from braided.errors import FileError, InputError
+from braided.files import write_whole
+from braided.streams.cells import to_seconds
 from braided.streams.panel import Panel
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
@@ -48,10 +49,7 @@ def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     steps, columns = np.nonzero(~np.isnan(panel.values))
     if not len(steps):
         raise InputError(f"{panel!r} has no value at all: there is nothing to write")
-    times = panel.times
-    if times.dtype.kind == "M":
-        seconds = times.astype("datetime64[s]")
-        times = seconds if (seconds == times).all() else times.astype("datetime64[us]")
+    times = to_seconds(panel.times)
     sites = pa.DictionaryArray.from_arrays(columns.astype(np.int32), list(panel.tasks)).cast("string")
     table = pa.table({"timestamp": times[steps], "site": sites, "value": panel.values[steps, columns]})
     buffer = io.BytesIO()
@@ -60,11 +58,4 @@ def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     else:
         parquet.write_table(table, buffer)
     content = gzip.compress(buffer.getvalue(), mtime=0) if suffix == ".csv.gz" else buffer.getvalue()
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        draft.replace(file)
-    except OSError as error:
-        raise FileError(f"can't write {file} ({error.strerror}): choose another path") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole({file: content}, "choose another path")

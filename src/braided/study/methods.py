@@ -28,6 +28,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.evaluation import PROTOCOLS, Protocol
+from braided.features import Lags
 from braided.features.lags import Samples
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
@@ -56,6 +57,11 @@ class Inputs:
     neighbours: bool = False  # also what the neighbours did, and the gap to their level
     scaled: bool = False  # standardised on the training part
     bias: bool = True
+
+    def lags(self, count: int) -> Lags:
+        """Return the features, of so many own lags."""
+        neighbours = max(count // 3, 1) if self.neighbours else 0
+        return Lags(count, neighbours=neighbours, gap=self.neighbours, bias=self.bias)
 
 
 @final

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, final
 import numpy as np
 
 from braided.evaluation import Evaluation, Protocol, evaluate
-from braided.features import ELM, Lags, Scale
+from braided.features import ELM, Scale
 from braided.features.lags import Samples
 from braided.graph import TaskGraph
 from braided.study.methods import METHODS, Inputs, Make, Method, Parameters
@@ -53,10 +53,7 @@ class Window:
             known, ahead = (part._replace(X=layer.transform(part.X)) for part in self.parts(inputs))
             self._parts[key] = known, ahead
         elif key not in self._parts:
-            own = self.plan.lags
-            neighbours = max(own // 3, 1) if inputs.neighbours else 0
-            lags = Lags(own, neighbours=neighbours, gap=inputs.neighbours, bias=inputs.bias)
-            samples = lags.samples(self.levels, self.tasks, self.graph)
+            samples = inputs.lags(self.plan.lags).samples(self.levels, self.tasks, self.graph)
             if inputs.scaled:
                 known = samples.between(0, self.train)
                 samples = samples._replace(X=Scale.fit(known.X).transform(samples.X))

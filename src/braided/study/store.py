@@ -14,8 +14,6 @@ A file appears whole or not at all, so a study that was killed goes on where it 
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -23,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import FileError
+from braided.files import open_plan, read_plan, write_whole
 from braided.study.plan import Unit
 from braided.study.run import Block
 
@@ -59,7 +58,7 @@ class Store:
             buffer = pa.BufferOutputStream()
             rows = [pa.RecordBatch.from_pydict(_columns(block)) for block in tables[name]]
             parquet.write_table(pa.Table.from_batches(rows), buffer, compression="zstd")
-            write_whole(self.folder / name / f"{unit.label}.parquet", buffer.getvalue().to_pybytes())
+            write_whole({self.folder / name / f"{unit.label}.parquet": buffer.getvalue().to_pybytes()})
 
     def read(self, name: str, **wanted: Any) -> Columns:
         """Return the rows of a table that have the values wanted, column by column, in the order of the units."""
@@ -76,44 +75,6 @@ class Store:
         return {column: table[column].to_numpy() for column in table.column_names}
 
 
-def read_plan(path: Path, what: str) -> dict[str, Any]:
-    """Return the plan that the results beside it belong to."""
-    try:
-        return dict(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path.parent} holds no {what} that can be read ({error}): run it anew") from error
-
-
-def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
-    """Write down the plan of what is about to be done, or see that it is the one that is there."""
-    about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
-    held = read_plan(path, what) if path.exists() else about
-    for name in sorted(about.keys() | held.keys()):
-        if held.get(name) != about.get(name):
-            found, wanted = (_short(one.get(name)) for one in (held, about))
-            raise FileError(
-                f"{path.parent} holds a {what} with {name} {found}, not {wanted}: "
-                "choose another folder (--out), or start again (--fresh)"
-            )
-    write_whole(path, json.dumps(about, indent=1).encode())  # anew, to see at once whether it can be
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        draft.replace(path)
-    except OSError as error:
-        raise FileError(f"can't write to {path.parent} ({error.strerror}): choose another folder (--out)") from error
-
-
 def _columns(block: Block) -> Columns:
     length = max(np.size(column) for column in block.values())
     return {name: np.broadcast_to(column, length) for name, column in block.items()}
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"

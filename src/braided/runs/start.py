@@ -1,0 +1,129 @@
+"""Start: from settings and the head of a table to a forecaster that has learned nothing yet."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+from braided.errors import FileError, InputError
+from braided.files import write_whole
+from braided.forecasting import Forecaster
+from braided.forecasting.clock import NEVER, as_stamps
+from braided.runs.head import Head
+from braided.runs.tuning import DEFAULT, SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
+from braided.state import load
+from braided.streams import Columns
+from braided.study import Method
+from braided.study.methods import Parameters
+from braided.validate import count, share
+from braided.version import __version__
+
+
+@final
+@dataclass(frozen=True)
+class Settings:
+    """What decides the forecasts of a table."""
+
+    methods: tuple[str, ...] = ()  # to choose among; none means the usual ones
+    parameters: Parameters = field(default_factory=dict)  # of the one method, instead of a search
+    single: Parameters = field(default_factory=dict)  # of the filters to compare with, likewise
+    tune: float = 0.2  # the leading share
+    how: How = "halving"
+    lags: int | None = None  # nine, or fewer in a short head
+    logarithm: bool = False
+    coverage: float = 0.9
+    without: tuple[str, ...] = ()  # tasks to leave out
+    tuned_until: int | None = None  # what was tuned on elsewhere, as an integer time: forecasts count after it
+    model: str = ""  # a saved model to start from, instead of all that
+
+    def __post_init__(self) -> None:
+        """Check what is not checked elsewhere."""
+        share(self.tune, "tune")
+        share(self.coverage, "coverage")
+        if self.lags is not None:
+            count(self.lags, "lags")
+        if self.parameters and len(self.methods) != 1:
+            raise InputError("parameters belong to one method: name it (--method)")
+
+
+def choose(
+    head: Head, settings: Settings, jobs: int = 1, log: Path | None = None, progress: Progress = silent
+) -> Choice:
+    """Return the method and parameters that forecast the head best, or those that are given."""
+    methods = methods_for(settings.methods, head)
+    if not settings.parameters:
+        found = search(head, methods, settings.how, jobs, log, progress)
+        usual = () if settings.methods else DEFAULT
+        return replace(found, left_out=tuple(method.name for method in usual if method not in methods))
+    given = Trial(methods[0].name, _checked(methods[0], settings.parameters))
+    if settings.single:
+        return Choice(given, Trial(SINGLE.name, _checked(SINGLE, settings.single)))
+    if methods[0] is SINGLE:
+        return Choice(given, given)
+    return Choice(given, search(head, [SINGLE], settings.how, jobs, log, progress).single)
+
+
+def _checked(method: Method, parameters: Parameters) -> Parameters:
+    """Insist that the parameters are those of the method, and all of them."""
+    needed = list(dict.fromkeys(name for stage in method.stages for name in stage))
+    if sorted(parameters) != sorted(needed):
+        raise InputError(
+            f"{method.name} has the parameters {', '.join(needed)}, and {', '.join(parameters)} are given: give all "
+            "of them, such as " + ",".join(f"{name}=1" for name in needed)
+        )
+    return {name: float(parameters[name]) for name in needed}
+
+
+def start(head: Head, choice: Choice, settings: Settings, source: str, columns: Columns | None) -> Forecaster:
+    """Return a forecaster from scratch, beside one filter per stream, that remembers where it comes from."""
+    alone = choice.method is SINGLE and choice.best.parameters == choice.single.parameters
+    head_end = max(int(as_stamps(head.times)[-1]), settings.tuned_until or NEVER)
+    return Forecaster(
+        head.build(choice.method, choice.best.parameters),
+        choice.method.inputs.lags(head.lags),
+        head.units,
+        graph=head.graph,
+        single=None if alone else head.build(SINGLE, choice.single.parameters),
+        extras=head.scale,
+        step=head.step,
+        coverage=settings.coverage,
+        about={
+            "source": source,
+            "columns": {} if columns is None else columns._asdict(),
+            "choice": choice.plain(),
+            "without": settings.without,
+            "run": {"head_end": head_end, "head_rounds": len(head.times), "parts": 0, "finished": False},
+        },
+    )
+
+
+def load_forecaster(path: Path) -> Forecaster:
+    """Return a forecaster that was saved; another model is refused."""
+    loaded = load(path)
+    if not isinstance(loaded, Forecaster):
+        what = type(loaded).__name__
+        raise FileError(f"{path} holds a {what}, which knows no streams: give a model that `braided run` saved")
+    return loaded
+
+
+def write_choice(path: Path, choice: Choice, head: Head) -> None:
+    """Write down a choice for `Settings`."""
+    until = {"lags": head.lags, "tuned_until": int(as_stamps(head.times)[-1])}
+    write_whole({path: json.dumps({"braided": __version__} | until | choice.plain(), indent=1).encode()})
+
+
+def read_choice(path: Path) -> dict[str, Any]:
+    """Return the settings that `write_choice` wrote down."""
+    try:
+        held = json.loads(path.read_text("utf-8"))
+        return {
+            "methods": (held["best"]["method"],),
+            "parameters": held["best"]["parameters"],
+            "single": held["single"]["parameters"],
+            "lags": held["lags"],
+            "tuned_until": held["tuned_until"],
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{path} holds no choice that `braided tune` made ({error}): tune again") from error
