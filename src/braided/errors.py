@@ -14,12 +14,19 @@ class InputError(BraidedError, ValueError):
 class NumericalError(BraidedError, ArithmeticError):
     """The arithmetic broke down at a sample; the model holds the samples before it.
 
-    `forecasts` are those that a progressive run had made of the samples before.
+    `forecasts` are those that a progressive run had made of the samples before. `made` has these and those of the rest
+    of the round, which were made before any of it was learned; with their deviations where they were asked for.
     """
 
-    def __init__(self, message: str, forecasts: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        forecasts: Sequence[float] = (),
+        made: tuple[Sequence[float], Sequence[float]] | None = None,
+    ) -> None:
         super().__init__(message)
         self.forecasts = forecasts
+        self.made = (forecasts, ()) if made is None else made
 
 
 class FileError(BraidedError, ValueError):

@@ -59,11 +59,11 @@ def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
     """Write down the plan of what is about to be done, or see that it is the one that is there."""
     about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
     held = read_plan(path, what) if path.exists() else about
-    for name in sorted(about.keys() | held.keys()):
+    for name in sorted(about.keys() | held.keys(), key=lambda name: (name != "table", name)):
         if held.get(name) != about.get(name):
             found, wanted = (_short(one.get(name)) for one in (held, about))
             raise FileError(
-                f"{path.parent} holds a {what} with {name} {found}, not {wanted}: "
+                f"{path.parent} holds a {what} {'of' if name == 'table' else 'with'} {name} {found}, not {wanted}: "
                 "choose another folder (--out), or start again (--fresh)"
             )
     write_whole({path: json.dumps(about, indent=1).encode()})  # anew, to see at once whether it can be

@@ -30,7 +30,7 @@ from braided import learners
 from braided.errors import FileError
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import write_whole
-from braided.forecasting import Forecaster, Record, Units
+from braided.forecasting import Clock, Forecaster, Record, Units
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -40,7 +40,9 @@ MAGIC = b"braided model\n"
 VERSION = 1
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Forecaster
-PARTS = {part.__name__: part for part in (ELM, Chain, Exponential, Kernel, Lags, Record, Scale, TaskGraph, Units)}
+PARTS = {
+    part.__name__: part for part in (ELM, Chain, Clock, Exponential, Kernel, Lags, Record, Scale, TaskGraph, Units)
+}
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:

@@ -45,7 +45,7 @@ def test_the_title_is_the_source_and_headings_are_in_order(browser, page, run):
     heads = browser.execute_script(
         "return [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => [+h.tagName[1], h.textContent])"
     )
-    assert heads[0] == [1, run.plan["source"]]
+    assert heads[0] == [1, run.plan["table"]]
     assert all(below[0] - above[0] <= 1 for above, below in pairwise(heads))
     assert [level for level, _ in heads].count(1) == 1
     first = browser.execute_script("return document.querySelector('.findings li').textContent")

@@ -25,6 +25,12 @@ def test_means_of_others_are_those_of_the_loop(missing):
     np.testing.assert_array_equal(found, np.concatenate(pieces))
 
 
+def test_steps_of_the_calibration_do_not_vanish():
+    calibration, widths = np.array([[0.0, 1e6, 1e6]]), np.empty(1)
+    half_widths_inplace(calibration, widths, np.array([5.0]), np.empty(0), np.array([0]), np.array([1]), 0.1)
+    assert calibration[0, 0] == pytest.approx(0.02 * 0.9)
+
+
 @pytest.mark.parametrize("has_deviations", [True, False])
 def test_widths_are_those_of_the_loop(has_deviations):
     rng = np.random.default_rng(1)

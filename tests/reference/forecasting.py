@@ -47,13 +47,16 @@ def obvious_forecasts(learner, lags, graph, units, times, values, step):
             levels.append(np.full(len(value), np.nan))
         level = (value - units.centre) / units.scale
         batch = []
-        if len(levels) >= lags.reach:
-            changes = np.diff(levels[-lags.reach :], axis=0)[::-1]
+        if levels:
+            padded = [np.full(len(value), np.nan)] * lags.reach + levels
+            changes = np.diff(padded[-lags.reach :], axis=0)[::-1]
             for t, task in enumerate(learner.tasks):
                 x = [change[t] for change in changes[: lags.count]]
                 x += [around(change, t) for change in changes[: lags.neighbours]]
                 if lags.gap:
                     x.append(around(levels[-1], t) - levels[-1][t] if S[t].any() else 0.0)
+                if lags.fill and not np.isnan(levels[-1][t]):
+                    x = np.nan_to_num(x).tolist()
                 x += [1.0] * lags.bias
                 y = level[t] - levels[-1][t]
                 if not np.isnan([*x, y]).any():

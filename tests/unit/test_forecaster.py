@@ -1,10 +1,12 @@
 """The forecaster: what it makes of streams, however they arrive."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import braided as bd
-from braided.forecasting import Units, joined, usual_step
+from braided.forecasting import Clock, Record, Units, joined
+from braided.forecasting.clock import as_stamps
 from braided.state import dumps
 from tests.reference.forecasting import obvious_forecasts
 
@@ -26,14 +28,25 @@ def streams(seed=0, rounds=200, n_tasks=4, missing=0.03, gaps=True):
 
 
 def make(values, tasks, lags=None, learner=None, single=True, **parts):
-    lags = lags or bd.Lags(3, neighbours=2, gap=True)
+    lags = lags or bd.Lags(3, neighbours=2, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(values[:60], tasks)
     learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
     alone = bd.WRLS(tasks, lags.count + 1, 10.0) if single else None
-    return bd.Forecaster(learner, lags, Units.measure(values[:60]), graph=graph, single=alone, step=STEP, **parts)
+    return bd.Forecaster(
+        learner, lags, Units.measure(values[:60]), graph=graph, single=alone, clock=Clock(STEP, STEP), **parts
+    )
 
 
-@pytest.mark.parametrize("lags", [bd.Lags(3), bd.Lags(1, bias=False), bd.Lags(2, neighbours=3, gap=True)], ids=repr)
+@pytest.mark.parametrize(
+    "lags",
+    [
+        bd.Lags(3),
+        bd.Lags(1, bias=False),
+        bd.Lags(2, neighbours=3, gap=True),
+        bd.Lags(2, neighbours=3, gap=True, fill=True),
+    ],
+    ids=repr,
+)
 def test_forecasts_are_those_of_the_loop(lags):
     times, values, tasks = streams()
     forecaster = make(values, tasks, lags)
@@ -47,6 +60,7 @@ def test_forecasts_are_those_of_the_loop(lags):
     np.testing.assert_allclose(made.forecast, forecasts, rtol=1e-10)
     np.testing.assert_array_equal(made.actual, values[rows, places])
     assert (forecaster.gaps, forecaster.irregular) == (1, 1)
+    assert forecaster.first_stamp == times[0]
     assert forecaster.absent == np.isnan(values).sum()
     assert forecaster.unforecast == (~np.isnan(values)).sum() - len(rows)
 
@@ -114,8 +128,8 @@ def test_dates_and_integers():
     times, values, tasks = streams(gaps=False)
     dates = np.datetime64("2024-01-01") + times.astype("timedelta64[m]")
     model = make(values, tasks)
-    model.step = usual_step(dates)
-    assert model.step == 10 * 60_000_000
+    model.clock = Clock.measure(dates)
+    assert model.clock.step == 10 * 60_000_000
     made = model.advance(dates, values, tasks)
     assert made.times.dtype == "datetime64[us]"
     assert model.ahead().times[0] == dates[-1] + np.timedelta64(10, "m")
@@ -179,6 +193,8 @@ def test_the_record_is_that_of_the_forecasts():
     rows = np.searchsorted(times, made.times)
     change = values[rows, made.places] - values[rows - 1, made.places]
     last = values[rows - 1, made.places] - values[rows - 2, made.places]
+    last[times[rows - 1] - times[rows - 2] > 1.5 * STEP] = np.nan  # across a gap
+    last = np.nan_to_num(last)  # a change that is not known counts as none
     for column, errors in ((2, change), (3, change - last)):
         squares = np.bincount(made.places, (errors / model.units.scale[made.places]) ** 2)
         np.testing.assert_allclose(model.record.squares[:, column], squares, rtol=1e-9)
@@ -189,7 +205,7 @@ def test_the_single_filters_are_those_of_own_lags():
     times, values, tasks = streams(missing=0.0, gaps=False)
     shared, alone = (
         make(values, tasks),
-        make(values, tasks, bd.Lags(3), lambda _: bd.WRLS(tasks, 4, 10.0), single=False),
+        make(values, tasks, bd.Lags(3, fill=True), lambda _: bd.WRLS(tasks, 4, 10.0), single=False),
     )
     shared.advance(times, values, tasks)
     alone.advance(times, values, tasks)
@@ -273,7 +289,161 @@ def test_parts_that_do_not_fit_are_refused():
     with pytest.raises(bd.InputError, match="nothing is known yet"):
         bd.Forecaster(bd.MTWRLS(graph, 4), bd.Lags(3), units).ahead()
     with pytest.raises(bd.InputError, match="1 rounds tell no step"):
-        usual_step(np.arange(1))
+        Clock.measure(np.arange(1))
+
+
+def by_hand(n_tasks=2, lags=None, learner=None, **parts):
+    """A forecaster in the units of the values."""
+    lags = lags or bd.Lags(2, fill=True)
+    extras = parts.get("extras")
+    graph = bd.TaskGraph.pooled([f"s{k}" for k in range(n_tasks)], strength=0.3)
+    model = learner or bd.MTWRLS(graph, lags.n_features + (0 if extras is None else extras.mean.size))
+    return bd.Forecaster(model, lags, Units(np.zeros(n_tasks), np.ones(n_tasks)), **parts)
+
+
+def walk(rounds, n_tasks, seed=0):
+    return 10.0 + np.random.default_rng(seed).normal(size=(rounds, n_tasks)).cumsum(axis=0)
+
+
+def test_of_two_late_tasks_the_one_that_is_met_later_may_join_first():
+    values, extras = walk(90, 4), np.random.default_rng(1).normal(size=(90, 4, 1))
+    values[:10, 2], values[10:60:2, 2], values[:11, 3] = np.nan, np.nan, np.nan
+    keys = ["s0", "s1", "s2", "s3"]
+    for rounds, tasks in ((31, "s0 s1 s3"), (45, "s0 s1 s3"), (90, "s0 s1 s3 s2")):
+        model = by_hand(extras=bd.Scale(np.zeros(1), np.ones(1)))
+        model.advance(np.arange(rounds), values[:rounds], keys, extras[:rounds])
+        assert model.tasks == tuple(tasks.split())
+        assert model.columns == ["s0", "s1", "s3", "s2"]
+        np.testing.assert_array_equal(model._recent, values[rounds - 3 : rounds, [0, 1, 3, 2]])
+        np.testing.assert_array_equal(model._recent_extras, extras[rounds - 3 : rounds, [0, 1, 3, 2]])
+
+
+def test_a_new_task_starts_with_the_others_mean_factor():
+    values = walk(60, 3)
+    values[:10, 2] = np.nan
+    model = by_hand()
+    model.advance(np.arange(30), values[:30], ["s0", "s1", "s2"])
+    assert model._calibration[2].tolist() == [pytest.approx(model._calibration[:2, 0].mean()), 0.0, 0.0]
+
+
+def test_values_of_a_waiting_task_are_no_unforecast_ones_and_the_head_does_not_count():
+    model = by_hand()
+    model.advance(np.arange(5), walk(5, 2), record=False)
+    assert model.unforecast == 0
+    model.advance(np.arange(5, 15), walk(10, 3), ["s0", "s1", "s2"])
+    assert model.unforecast == 0
+    other = by_hand()
+    other.advance(np.arange(15), walk(15, 3), ["s0", "s1", "s2"])
+    assert other.unforecast == 2  # the first ones
+
+
+def test_counts_are_saved(tmp_path):
+    model = by_hand(clock=Clock(10, 10))
+    model.advance(np.array([0, 10, 21, 31, 60]), walk(5, 2))
+    bd.save(model, tmp_path / "model")
+    again = bd.load(tmp_path / "model")
+    names = ("irregular", "gaps", "absent", "unforecast", "rounds", "first_stamp", "last_stamp", "clock")
+    assert [getattr(again, name) for name in names] == [getattr(model, name) for name in names]
+    assert (model.irregular, model.gaps) == (1, 1)
+
+
+def test_a_task_that_never_changes_gets_the_median_scale():
+    units = Units.measure(np.array([[0.0, 0, 0, 5], [1, 2, 30, 5], [0, 0, 0, 5]]))
+    assert units.scale[3] == 2.0
+    assert units.joined(np.full(20, 7.0)).scale[-1] == np.median(units.scale)
+
+
+def test_the_record_by_hand():
+    record = Record.blank(1)
+    errors = np.array([[-1.0, 2, 3, 4], [1.0, 2, 3, 4]])
+    record.add(errors, np.array([np.nan, 2.0]), np.array([0, 0]), np.array([0, 1]), 2)
+    assert record.squares.tolist() == [[2, 8, 18, 32]]
+    assert (record.intervals[0], record.coverage) == (1, 1.0)
+
+
+def test_after_a_breakdown_nothing_before_has_changed_however_the_rounds_are_cut():
+    values = walk(60, 3)
+    values[:, 1] = 5.0  # constant, so that forgetting winds up
+
+    def fragile():
+        graph = bd.TaskGraph.pooled(["s0", "s1", "s2"])
+        return by_hand(3, bd.Lags(3, fill=True), bd.MTWRLS(graph, 4, penalty=1e-8, forgetting=0.1))
+
+    whole, cut, early = (fragile() for _ in range(3))
+    made = whole.advance(np.arange(60), values)
+    same(made, joined([cut.advance(np.arange(k, k + 5), values[k : k + 5]) for k in range(0, 60, 5)]))
+    before = early.advance(np.arange(13), values[:13])
+    np.testing.assert_array_equal(made.low[: len(before.low)], before.low)
+    assert whole.breakdowns == cut.breakdowns > 0
+    assert whole.learner.samples % 3 == 0  # it starts afresh after the round, with whole ones
+    # what is recorded is what was issued
+    again = fragile()
+    for k in range(59):
+        again.advance([k], values[[k]])
+        ahead, recorded = again.ahead(), made.times == k + 1
+        np.testing.assert_array_equal(ahead.forecast[: recorded.sum()], made.forecast[recorded])
+
+
+def test_ahead_of_a_learner_that_breaks_down_is_no_change():
+    graph = bd.TaskGraph.pooled(["s0", "s1"])
+    model = by_hand(lags=bd.Lags(1), learner=bd.MOGD(graph, 2))
+    values = walk(30, 2)
+    values[-1] += 100.0
+    model.advance(np.arange(30), values)
+    model.learner.state.weights[...] = 1e308
+    ahead = model.ahead()
+    np.testing.assert_allclose(ahead.forecast, values[-1])
+    assert np.isnan(ahead.low).all()
+
+
+@pytest.mark.parametrize("name", ["MOGD", "MADMM", "MTWRLS"])
+@pytest.mark.parametrize("spike", [1e99, 1e200, 1.7e308, -1e150])
+def test_wild_values_leave_all_forecasts_finite(name, spike):
+    values = walk(200, 3)
+    values[100, 0] = spike
+    graph = bd.TaskGraph.pooled(["s0", "s1", "s2"])
+    model = by_hand(3, learner=getattr(bd, name)(graph, 3, **({"step": 10.0} if name == "MOGD" else {})))
+    made = model.advance(np.arange(200), values)
+    assert np.isfinite(made.forecast).all()
+    assert np.isfinite(model.record.rmse).all()
+    assert np.isfinite(model.ahead().forecast).all()
+    late = made.times > 150
+    assert not np.isnan(made.low[late]).any()
+
+
+def test_times_of_pandas_and_texts_are_dates():
+    model, values = by_hand(), walk(4, 2)
+    model.advance(pd.date_range("2024-01-01", periods=2), values[:2])
+    model.advance([pd.Timestamp("2024-01-03")], values[2:3])
+    model.advance(["2024-01-04"], values[3:])
+    assert str(model.last_time) == "2024-01-04T00:00:00.000000"
+
+
+def stamps_of(times):
+    return as_stamps(np.asarray(times))
+
+
+def test_gaps_are_far_longer_than_nine_of_ten_steps():
+    assert Clock(10, 10).gaps(np.array([10, 24, 44, 54]), 0).tolist() == [2]
+    assert Clock.measure(np.cumsum([0] + [1, 1, 1, 1, 3] * 20)) == Clock(1, 3)
+    assert Clock.measure(np.cumsum([0] + [1] * 95 + [50] * 5)) == Clock(1, 1)
+
+
+@pytest.mark.parametrize("freq", ["B", "C", "ME", "MS", "D", "h", "10min", "2W-MON", "QE", "YE", "7D"])
+def test_the_next_time_is_that_of_the_calendar(freq):
+    weekmask = {"freq": "C", "weekmask": "Mon Tue Wed Thu Fri Sat"} if freq == "C" else {"freq": freq}
+    times = (pd.bdate_range if freq == "C" else pd.date_range)(
+        "2019-01-31 06:00" if freq != "MS" else "2019-01-01", periods=80, **weekmask
+    )
+    times = times.to_numpy()
+    clock = Clock.measure(times[:60])
+    expected = stamps_of(times[1:])
+    found = np.array([clock.after(int(stamp)) for stamp in stamps_of(times[:-1])])
+    if freq in ("QE", "YE"):  # unequal, and no rule: off by days, but no gap
+        assert (np.abs(found - expected) <= 3 * 86_400_000_000).all()
+    else:
+        np.testing.assert_array_equal(found, expected)
+    assert len(clock.gaps(stamps_of(times), int(stamps_of(times)[0]))) == 0
 
 
 def test_units_of_tasks_of_any_size():

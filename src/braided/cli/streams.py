@@ -40,8 +40,12 @@ Method = Annotated[
 Tune = Annotated[float, typer.Option("--tune", help="Leading share of the rounds to tune on.")]
 Lags = Annotated[int | None, typer.Option(help="Past changes as features; by default 9, or fewer.", min=1)]
 Log = Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")]
+KeepConstant = Annotated[
+    bool, typer.Option("--keep-constant", help="Let tasks that never change in the part to tune on join later.")
+]
 Without = Annotated[list[str] | None, typer.Option(help="A task to leave out; may be repeated.")]
 SORT_ROWS = 2_000_000
+MOST_NOTES = 10  # of bad lines
 FOR_FILES = {
     "out": "--out",
     "form": "--format",
@@ -49,6 +53,16 @@ FOR_FILES = {
     "jobs": "--jobs",
     "sort_rows": "--sort-rows",
     "tune": "--tune",
+}
+FOR_TUNING = {
+    "method": "--method",
+    "parameters": "--parameters",
+    "tune": "--tune",
+    "lags": "--lags",
+    "log": "--log",
+    "interval": "--interval",
+    "keep_constant": "--keep-constant",
+    "warm_up": "--warm-up",
 }
 FOR_LINES = {"on_error": "--on-error", "warm_up": "--warm-up"}
 
@@ -69,6 +83,7 @@ def run(
     log: Log = False,
     interval: Annotated[float, typer.Option(help="Share of the values that intervals are to hold.")] = 0.9,
     without: Without = None,
+    keep_constant: KeepConstant = False,
     model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the forecasts, the model and the report.")] = Path("braided-run"),
     form: Annotated[
@@ -96,7 +111,9 @@ def run(
     lines = files == ["-"]
     _refuse_unused(context, FOR_FILES if lines else FOR_LINES, "of lines" if lines else "of files")
     columns = {"time": time, "task": task, "value": value, "features": split(features)}
-    settings = _settings(method, parameters, tune, lags, log, interval, without, model)
+    if model is not None:
+        _refuse_unused(context, FOR_TUNING, "from a saved model")
+    settings = _settings(method, parameters, tune, lags, log, interval, without, keep_constant, model)
     if lines:
         _live(columns, settings, save, every, on_error, warm_up)
         return
@@ -106,10 +123,11 @@ def run(
     saved, forecasts = save or out / "model.braided", out / f"forecasts.{form}"
     with progress() as tell:
         done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=tell)
+        tell("writing the report", 0.99)
+        page = write_run_report(done, out)
     print(chosen(done.forecaster))
     _show(done.forecaster)
-    page = write_run_report(done, out)
-    what = "went on and took" if done.continued else "took"
+    what = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}[done.how]
     print(f"\nThe run {what} {perf_counter() - began:.0f} s. Report: {page.resolve()}")
     for name, path in (("Forecasts", done.forecasts), ("Model", saved)):
         if path is not None:
@@ -130,6 +148,7 @@ def tune(
     lags: Lags = None,
     log: Log = False,
     without: Without = None,
+    keep_constant: KeepConstant = False,
     out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the trials of an earlier search.")] = False,
     jobs: Jobs = -1,
@@ -144,7 +163,13 @@ def tune(
     from braided.runs import Settings, choose, read_head, write_choice
 
     settings = Settings(
-        methods=split(method), tune=share, how=search, lags=lags, logarithm=log, without=tuple(without or ())
+        methods=split(method),
+        tune=share,
+        how=search,
+        lags=lags,
+        logarithm=log,
+        without=tuple(without or ()),
+        keep_constant=keep_constant,
     )
     rounds = _open(files, sort_rows, time=time, task=task, value=value, features=split(features))
     print(f"{rounds.name}: {rounds.columns.describe()}")
@@ -185,7 +210,7 @@ def forecast(
         print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
     if save is not None:
         save_model(forecaster, save)
-    _print_forecasts(forecaster.ahead(), form)
+    _print_forecasts(forecaster.ahead(), form, bool(forecaster.about.get("utc")))
 
 
 def inspect(
@@ -221,6 +246,7 @@ def _settings(
     log: bool,
     interval: float,
     without: list[str] | None,
+    keep_constant: bool,
     model: Path | None,
 ) -> Settings:
     from braided.runs import Settings, read_choice
@@ -230,7 +256,8 @@ def _settings(
         given["parameters"] = _numbers(parameters)
     elif parameters:
         given = read_choice(Path(parameters))
-    fixed = {"tune": tune, "logarithm": log, "coverage": interval, "without": tuple(without or ())}
+    fixed: dict[str, Any] = {"tune": tune, "logarithm": log, "coverage": interval, "keep_constant": keep_constant}
+    fixed["without"] = tuple(without or ())
     start = "" if model is None else str(model)
     return Settings(**{"lags": lags} | given | fixed, model=start)
 
@@ -279,14 +306,14 @@ def _show(forecaster: Forecaster) -> None:
     from braided.runs.summary import in_words
 
     screen = console()
-    table = errors(forecaster)
+    table = errors(forecaster, most=30)
     if table.rows:
         show(table, screen)
     for sentence in in_words(forecaster):
         screen.print(f"• {sentence}", highlight=False)
 
 
-def _print_forecasts(made: Forecasts, form: str, header: bool = True) -> None:
+def _print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:
     """One forecast a line; the table is for people."""
     from braided.runs.output import LINE, as_csv, as_json, lines_of
 
@@ -297,7 +324,7 @@ def _print_forecasts(made: Forecasts, form: str, header: bool = True) -> None:
         shown = RichTable(box=None, pad_edge=False)
         for column in LINE:
             shown.add_column(column, justify="left" if column in ("time", "task") else "right")
-        for row in lines_of(made):
+        for row in lines_of(made, is_utc):
             shown.add_row(
                 *(Text("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)) for cell in row)
             )
@@ -305,7 +332,7 @@ def _print_forecasts(made: Forecasts, form: str, header: bool = True) -> None:
         return
     if form == "csv" and header:
         print(",".join(LINE))
-    for row in lines_of(made):
+    for row in lines_of(made, is_utc):
         print(as_csv(row) if form == "csv" else as_json(row))
     sys.stdout.flush()
 
@@ -324,12 +351,12 @@ def _live(
     named = {} if forecaster is None else _columns(forecaster)
     named |= {name: given for name, given in columns.items() if given}
     live = Live(settings, forecaster, warm_up=warm_up, note=note, **named)
-    printed, skipped, saved = False, 0, live.samples
+    printed, skipped, number, saved = False, 0, 0, live.samples
 
     def put(forecasts: list[Forecasts]) -> None:
         nonlocal printed
         for made in forecasts:
-            _print_forecasts(made, live.lines.form or "json", header=not printed)
+            _print_forecasts(made, live.lines.form or "json", live.lines.is_utc, header=not printed)
             printed = True
 
     def keep() -> None:
@@ -346,14 +373,21 @@ def _live(
                         if on_error == "stop":
                             raise
                         skipped += 1
-                        note(str(error))
+                        if skipped <= MOST_NOTES:
+                            note(str(error) + "; further bad lines are counted only" * (skipped == MOST_NOTES))
                     if live.samples - saved >= every:
                         keep()
                         saved = live.samples
             put(live.end())
         finally:
             keep()
-    note(f"standard input ended after {live.samples} samples; {skipped} bad lines")
+    if not printed:
+        raise InputError(
+            f"none of {number} lines of standard input could be used: send JSON objects, or CSV with a header"
+        )
+    note(
+        f"standard input ended after {number} lines, {skipped} of them bad; the model has learned {live.samples}"
+    )
 
 
 def _decoded(raw: bytes, number: int) -> str:

@@ -79,6 +79,9 @@ class Lags:
         Whether to add the gap to the neighbours' level; needs a graph.
     bias
         Whether to end with a constant 1.
+    fill
+        Whether a past change that is missing counts as no change. Then a sample needs no more than the level before
+        it, and few missing values cost few samples; by default it needs all.
     """
 
     count: int
@@ -86,9 +89,12 @@ class Lags:
     neighbours: int = 0
     gap: bool = False
     bias: bool = True
+    fill: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
+        if self.fill and not self.difference:
+            raise InputError("fill=True fills changes: it needs difference=True")
         object.__setattr__(self, "count", count(self.count, "count"))
         object.__setattr__(self, "neighbours", count(self.neighbours, "neighbours", least=0))
 
@@ -107,7 +113,7 @@ class Lags:
     ) -> Samples:
         """Return the samples of a panel (steps, tasks), NaN where a value is missing; extras are (steps, tasks, E)."""
         values, keys = self._checked(levels, tasks, graph)
-        first, n_steps = self.reach, len(values)  # the first step with all lags
+        first, n_steps = 1 if self.fill else self.reach, len(values)  # the first step that can have all it needs
         if n_steps <= first:
             raise InputError(f"levels has {n_steps} steps: {first + 1} are needed for the lags and one target")
         series = self.series(values)
@@ -116,6 +122,8 @@ class Lags:
         steps, places = np.nonzero(complete)
         level = values[first - 1 : n_steps - 1] if self.difference else np.zeros_like(y)
         previous = series[first - 1 : n_steps - 1]
+        if self.fill:
+            previous = np.nan_to_num(previous)
         names = np.array(keys, object)[places].tolist()
         return Samples(X[complete], y[complete], names, steps + first, level[complete], previous[complete])
 
@@ -165,8 +173,12 @@ class Lags:
                 gap = neighbours.mean(levels) - levels
                 gap[:, neighbours.alone] = 0.0
                 X[1:, :, self.count + self.neighbours] = gap
+        if self.fill:
+            known = np.vstack([np.zeros((1, n_tasks), bool), ~np.isnan(levels)])
+            X[np.isnan(X) & known[:, :, None]] = 0.0
+            X[~known] = np.nan
         if self.bias:
-            X[:, :, self.n_features - 1] = 1.0
+            X[:, :, self.n_features - 1] = np.where(np.isnan(X[:, :, 0]), np.nan, 1.0) if self.fill else 1.0
         if extras is not None:
             X[1:, :, self.n_features :] = extras
         return X

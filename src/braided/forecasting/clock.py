@@ -1,15 +1,19 @@
-"""The clock of a stream: times as integers, the usual step, gaps, and how they are told."""
+"""The clock of a table: times as integers, usual steps, gaps, the next time, and how they are told."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
 from braided.errors import InputError
 from braided.types import Ints, Times
 
-GAP = 1.5  # a step this many times the usual one is a gap
+GAP = 1.5  # a step this many times as long as nine of ten is a gap
 NEVER = -(2**63)  # the last time, before the first round
-UNITS = {"day": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
+DAY = 86_400_000_000  # microseconds
+UNITS = {"day": DAY, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
 
 
 def as_stamps(times: Times) -> Ints:
@@ -17,16 +21,65 @@ def as_stamps(times: Times) -> Ints:
     return (times.astype("datetime64[us]") if times.dtype.kind == "M" else times).astype(np.int64)
 
 
-def usual_step(times: Times) -> int:
-    """Return the step that nine of ten do not exceed, in microseconds or whole numbers; gaps are much longer."""
-    if len(times) < 2:
-        raise InputError(f"{len(times)} rounds tell no step: give two at least")
-    return int(np.quantile(np.diff(as_stamps(times)), 0.9, method="lower"))
+@final
+@dataclass(frozen=True)
+class Clock:
+    """When rounds come: measured on past ones.
+
+    >>> days = np.arange("2024-01-04", "2024-01-18", dtype="datetime64[D]")
+    >>> stamps = as_stamps(days[np.is_busday(days)])
+    >>> clock = Clock.measure(stamps.view("datetime64[us]"))
+    >>> step_in_words(clock.step, True), [time_in_words(clock.after(int(stamp)), True) for stamp in stamps[:2]]
+    ('1 day', ['2024-01-05', '2024-01-08'])
+    """
+
+    step: int = 1  # the one that is most frequent, in microseconds or whole numbers
+    longest: int = 1  # that nine of ten do not exceed; half as much again is a gap
+    weekdays: tuple[int, ...] = ()  # the most frequent step after each day of the week, if they are days
+    monthly: bool = False
+
+    @classmethod
+    def measure(cls, times: Times) -> Clock:
+        """Measure the steps of past rounds."""
+        stamps = as_stamps(times)
+        if len(stamps) < 2:
+            raise InputError(f"{len(stamps)} rounds tell no step: give two at least")
+        steps = np.diff(stamps)
+        step, longest = _mode(steps), int(np.quantile(steps, 0.9, method="lower"))
+        if times.dtype.kind != "M" or (steps == step).all():
+            return cls(step, longest)
+        if steps.min() >= 28 * DAY and longest <= 31 * DAY:
+            return cls(step, longest, monthly=True)
+        if (stamps % DAY == stamps[0] % DAY).all():
+            weekday = stamps[:-1] // DAY % 7
+            after = [_mode(steps[weekday == day]) if (weekday == day).any() else step for day in range(7)]
+            return cls(step, longest, tuple(after))
+        return cls(step, longest)
+
+    def gaps(self, stamps: Ints, before: int) -> Ints:
+        """Return the places of the times that come after a gap; `before` is the time before the first."""
+        return np.flatnonzero(np.diff(stamps, prepend=before) > GAP * self.longest)
+
+    def after(self, stamp: int) -> int:
+        """Return when the next round is expected: by the calendar, if the rounds follow one."""
+        if self.weekdays:
+            return stamp + self.weekdays[stamp // DAY % 7]
+        if not self.monthly:
+            return stamp + self.step
+        moment = np.datetime64(stamp, "us")
+        month = moment.astype("datetime64[M]")
+        into = moment - month
+        is_last = (moment + np.timedelta64(1, "D")).astype("datetime64[M]") != month
+        following = (month + 1).astype("datetime64[us]") + into
+        if is_last or following.astype("datetime64[M]") != month + 1:  # the last day of the month
+            following = (month + 2).astype("datetime64[D]") - 1 + into % np.timedelta64(1, "D")
+        return int(following.astype("datetime64[us]").astype(np.int64))
 
 
-def gaps_in(stamps: Ints, step: int, before: int) -> Ints:
-    """Return the places of the times that come after a gap; `before` is the time before the first."""
-    return np.flatnonzero(np.diff(stamps, prepend=before) > GAP * step)
+def _mode(steps: Ints) -> int:
+    """The most frequent one, of several the shortest."""
+    values, counts = np.unique(steps, return_counts=True)
+    return int(values[np.argmax(counts)])
 
 
 def step_in_words(step: int, is_dated: bool) -> str:

@@ -6,18 +6,18 @@ for a moment does not depend on how the values before arrived: all at once, in p
 
 | what happens              | what it does                                                                      |
 |---------------------------|-----------------------------------------------------------------------------------|
-| a value is missing        | that task is absent; it is forecast again once its lags are complete              |
+| a value is missing        | that task is absent; it is forecast again after its next value (`Lags.fill`)      |
 | a step is far too long    | lags do not reach across the gap                                                  |
 | a new task                | joins after 20 values, as alike to all others as those are on average             |
 | a task ends               | stays, and is no longer forecast                                                  |
-| the learner breaks down   | "no change" is forecast for that round, and the learner starts afresh; counted    |
+| the learner breaks down   | it starts afresh after that round, with the forecast "no change"; counted         |
 
 >>> import braided as bd
 >>> panel = bd.streams.wind_field(seed=0, steps=300, sites=3)     # synthetic
 >>> past, lags = panel.values[:100], bd.Lags(3)
 >>> graph = bd.TaskGraph.from_history(past, panel.tasks)
 >>> model = bd.MTWRLS(graph, lags.n_features, penalty=10.0)
->>> forecaster = bd.Forecaster(model, lags, Units.measure(past), step=usual_step(panel.times))
+>>> forecaster = bd.Forecaster(model, lags, Units.measure(past), clock=Clock.measure(panel.times))
 >>> made = forecaster.advance(panel.times, panel.values, panel.tasks)
 >>> made.tasks[0], len(made.forecast)
 ('site 1', 888)
@@ -36,9 +36,9 @@ import numpy as np
 from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
-from braided.forecasting.clock import NEVER, as_stamps, gaps_in
+from braided.forecasting.clock import NEVER, Clock, as_stamps
 from braided.forecasting.record import Record
-from braided.forecasting.units import Units
+from braided.forecasting.units import LARGEST, Units
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
 from braided.types import Floats, Ints, Times
@@ -87,8 +87,8 @@ class Forecaster:
         One filter per stream on own lags and a bias, to compare with.
     extras
         How further features are standardised; their last values are features, none without it.
-    step
-        The usual step of the clock, in microseconds or whole numbers.
+    clock
+        When rounds come, which tells gaps and the time of the next; steps of 1 unless told.
     coverage
         The share of values that intervals are to hold.
     about
@@ -104,7 +104,7 @@ class Forecaster:
         graph: TaskGraph | None = None,
         single: Learner | None = None,
         extras: Scale | None = None,
-        step: int = 1,
+        clock: Clock | None = None,
         coverage: float = 0.9,
         about: Mapping[str, Any] | None = None,
     ) -> None:
@@ -121,7 +121,7 @@ class Forecaster:
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
-        self.extras, self.step, self.about = extras, int(step), dict(about or {})
+        self.extras, self.clock, self.about = extras, clock or Clock(), dict(about or {})
         self.coverage = share(coverage, "coverage")
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
@@ -133,9 +133,9 @@ class Forecaster:
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
-        self.irregular = 0  # steps that are neither the usual one nor a gap
-        self.absent = 0  # values that did not come
-        self.unforecast = 0  # values that came without a forecast: a lag was missing
+        self.irregular = 0  # steps that are longer than usual, but no gaps
+        self.absent = 0  # values that did not come, of those that would have counted
+        self.unforecast = 0  # values that came without a forecast: the one before was missing
 
     @property
     def tasks(self) -> tuple[TaskKey, ...]:
@@ -146,6 +146,11 @@ class Forecaster:
     def last_time(self) -> Any:
         """The time of the last round; None before the first."""
         return None if self.last_stamp == NEVER else self._time(self.last_stamp)
+
+    @property
+    def silent(self) -> list[TaskKey]:
+        """The tasks that had no value in the last rounds that lags look back to."""
+        return [self.tasks[place] for place in np.flatnonzero(np.isnan(self._recent[:, : len(self.tasks)]).all(axis=0))]
 
     def _time(self, stamp: int) -> Any:
         return np.datetime64(stamp, "us") if self.is_dated else stamp
@@ -187,6 +192,8 @@ class Forecaster:
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
         """Times as integers, in order and after all that was learned."""
         given = np.asarray(times)
+        if given.dtype.kind in "OU" and given.size:
+            given = given.astype("datetime64[us]")
         dated = given.dtype.kind == "M"
         if given.dtype.kind not in "iuM" or given.ndim != 1:
             raise InputError(f"times has dtype {given.dtype} and shape {given.shape}: give datetime64 or integers")
@@ -236,10 +243,11 @@ class Forecaster:
         for key in self._waiting.keys() & set(keys):
             column = table[:, keys.index(key)]
             rows, known = np.flatnonzero(~np.isnan(column)), self._waiting[key]
-            needed = JOIN_AFTER - len(known)
-            self._waiting[key] = np.append(known, column[rows[:needed]])
+            needed = JOIN_AFTER - np.count_nonzero(~np.isnan(known))
+            end = int(rows[needed - 1]) + 1 if len(rows) >= needed else len(table)
+            self._waiting[key] = np.append(known, column[:end])  # with what is missing, as changes are one step long
             if len(rows) >= needed:
-                ready.setdefault(int(rows[needed - 1]) + 1, []).append(key)
+                ready.setdefault(end, []).append(key)
         return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
 
     def _join(self, task: TaskKey) -> None:
@@ -262,13 +270,14 @@ class Forecaster:
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""
         if self.last_stamp == NEVER:
-            self.first_stamp, self.last_stamp = int(stamps[0]), int(stamps[0]) - self.step
-        gaps = gaps_in(stamps, self.step, self.last_stamp)
-        unusual = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) != self.step))
+            self.first_stamp, self.last_stamp = int(stamps[0]), int(stamps[0]) - self.clock.step
+        gaps = self.clock.gaps(stamps, self.last_stamp)
+        unusual = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) > self.clock.longest)) - len(gaps)
         row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
         values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
         further = np.concatenate([self._recent_extras, np.insert(more, gaps, np.nan, axis=0)])
-        X, y, names, steps, level, previous = self.lags.samples(*self._known(values, further))
+        samples = self.lags.samples(*self._known(values, further)).between(self.lags.reach, len(values))
+        X, y, names, steps, level, previous = samples
         places, row = self.graph.indices(names), row[steps - self.lags.reach]
         rounds = self.rounds + row
         mean, deviations = self._progress(self.learner, X, y, names, rounds, self.learner.has_std)
@@ -276,14 +285,16 @@ class Forecaster:
         if self.single is not None:
             alone, _ = self._progress(self.single, self._own(X), y, names, rounds, with_std=False)
         ends = np.append(np.flatnonzero(np.diff(rounds)) + 1, len(y))
-        widths = self._widths(self._calibration, y - mean, deviations, places, ends)
+        error = np.clip(y - mean, -LARGEST, LARGEST)
+        widths = self._widths(self._calibration, error, deviations, places, ends)
         if record:
             errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
-            self.record.add(errors, widths, places, row, len(stamps))
+            self.record.add(np.clip(errors, -LARGEST, LARGEST), widths, places, row, len(stamps))
         absent = int(np.isnan(table[:, : len(self.tasks)]).sum())
-        self.absent += absent
-        self.unforecast += len(stamps) * len(self.tasks) - absent - len(y)
-        self.gaps, self.irregular = self.gaps + len(gaps), self.irregular + unusual - len(gaps)
+        if record:
+            self.absent += absent
+            self.unforecast += len(stamps) * len(self.tasks) - absent - len(y)
+        self.gaps, self.irregular = self.gaps + len(gaps), self.irregular + unusual
         self.rounds, self.last_stamp = self.rounds + len(stamps), int(stamps[-1])
         self._recent, self._recent_extras = values[-self.lags.reach :].copy(), further[-self.lags.reach :].copy()
         return self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
@@ -292,6 +303,8 @@ class Forecaster:
         """What lags are made of: levels, tasks, their graph, and further features."""
         joined = np.s_[:, : len(self.tasks)]
         extras = None if self.extras is None else self.extras.transform(further[joined])
+        if extras is not None:
+            extras[np.abs(extras) > LARGEST] = np.nan
         return self.units.inward(values[joined]), self.tasks, self.graph, extras
 
     def _own(self, X: Floats) -> Floats:
@@ -316,11 +329,14 @@ class Forecaster:
             try:
                 made = learner.progressive(X[rest], y[rest], names[rest], rounds=rounds[rest], with_std=with_std)
             except NumericalError as error:
-                made_until = first + len(error.forecasts)
-                mean[first:made_until] = error.forecasts
-                first = int(np.searchsorted(rounds, rounds[made_until], side="right"))
+                means, spreads = error.made
+                until = first + len(means)
+                mean[first:until] = np.nan_to_num(means, nan=0.0, posinf=0.0, neginf=0.0)
+                deviations[first : first + len(spreads)] = spreads
+                last = first + len(error.forecasts)  # where it broke down
+                first = int(np.searchsorted(rounds, rounds[min(last, len(y) - 1)], side="right"))
                 learner.reset()
-                self.breakdowns += 1
+                self.breakdowns += learner is self.learner
             else:
                 if isinstance(made, tuple):
                     mean[rest], deviations[rest] = made
@@ -328,6 +344,11 @@ class Forecaster:
                     mean[rest] = made
                 break
         return mean, deviations
+
+    def forget_record(self) -> None:
+        """Begin a new record of errors; what was learned stays."""
+        self.record = Record.blank(len(self.tasks))
+        self.absent = self.unforecast = self.gaps = self.irregular = self.breakdowns = 0
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 
@@ -344,7 +365,7 @@ class Forecaster:
         except NumericalError:
             pass  # "no change", without an interval
         widths = self._widths(self._calibration.copy(), mean, deviations, places, np.array([len(places)]))
-        stamps = np.full(len(places), self.last_stamp + self.step)
+        stamps = np.full(len(places), self.clock.after(self.last_stamp))
         return self._forecasts(stamps, places, np.full(len(places), np.nan), level, mean, widths)
 
     def nothing(self) -> Forecasts:
@@ -384,7 +405,7 @@ class Forecaster:
         return f"Forecaster({self.learner!r}, {self.lags!r}) after {seen}"
 
 
-PARTS = ("learner", "lags", "graph", "units", "single", "extras", "step", "coverage", "about")
+PARTS = ("learner", "lags", "graph", "units", "single", "extras", "clock", "coverage", "about")
 STATE = (
     "record",
     "columns",

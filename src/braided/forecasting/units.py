@@ -11,6 +11,7 @@ from braided.errors import InputError
 from braided.types import Floats, Ints
 
 LARGEST = 1e100  # in units
+MOST = float(np.finfo(np.float64).max)
 
 
 @final
@@ -45,20 +46,21 @@ class Units:
 
     def inward(self, values: Floats) -> Floats:
         """Return the levels (n, T) that are learned; what lies beyond all arithmetic counts as missing."""
-        levels: Floats = ((logarithms(values) if self.logarithm else values) - self.centre) / self.scale
-        levels[np.abs(levels) > LARGEST] = np.nan
+        with np.errstate(over="ignore"):
+            levels: Floats = ((logarithms(values) if self.logarithm else values) - self.centre) / self.scale
+        levels[~(np.abs(levels) <= LARGEST)] = np.nan
         return levels
 
     def outward(self, levels: Floats, places: Ints) -> Floats:
-        """Return levels, each of the task at its place, as values."""
-        values: Floats = levels * self.scale[places] + self.centre[places]
-        with np.errstate(over="ignore"):
-            return np.exp(values) if self.logarithm else values
+        """Return levels, each of the task at its place, as values; those beyond all numbers as the largest there is."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values: Floats = levels * self.scale[places] + self.centre[places]
+            return np.clip(np.exp(values) if self.logarithm else values, -MOST, MOST)
 
     def joined(self, values: Floats) -> Units:
         """Return these with those of another task appended, measured on its first values."""
         other = Units.measure(values[:, None], self.logarithm)
-        scale = other.scale if np.ptp(values) > 0.0 else np.median(self.scale)
+        scale = other.scale if np.nanmin(values) < np.nanmax(values) else np.median(self.scale)
         return Units(np.append(self.centre, other.centre), np.append(self.scale, scale), self.logarithm)
 
 

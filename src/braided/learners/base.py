@@ -195,8 +195,8 @@ class Learner(ABC):
         """
         batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
         mean, std = self._unfilled(len(batch.X), with_std)
-        self._account(batch, self._progressive(batch, mean, std), mean)
-        return (_finite(mean), std) if with_std else _finite(mean)
+        self._account(batch, self._progressive(batch, mean, std), mean, std)
+        return (_finite(mean, std), std) if with_std else _finite(mean)
 
     def add_task(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> None:
         """Let a task join, alike to others as told; learners without a graph have no use for `similar_to`."""
@@ -260,16 +260,18 @@ class Learner(ABC):
         self._predict(X, positions, mean, std)
         return _finite(mean), std
 
-    def _account(self, batch: Batch, learned: int, mean: Floats = NOTHING) -> None:
+    def _account(self, batch: Batch, learned: int, mean: Floats = NOTHING, std: Floats = NOTHING) -> None:
         self.samples += int(learned)
         if learned:
             self._last_round = int(batch.labels[learned - 1])
         if learned < len(batch.X):
             task = self.tasks[batch.tasks[learned]]
+            made = int(batch.ends[np.searchsorted(batch.ends, learned, side="right")])
             raise NumericalError(
                 f"{type(self).__name__} broke down at sample {learned} (task {task!r}) and holds those before it: "
                 "scale the features to about 1, raise the penalty, or forget more slowly",
                 forecasts=mean[:learned].tolist(),
+                made=(mean[:made].tolist(), std[:made].tolist()),
             )
 
     def _unfilled(self, n: int, with_std: bool) -> tuple[Floats, Floats]:
@@ -308,9 +310,10 @@ class Learner(ABC):
         return model
 
 
-def _finite(mean: Floats) -> Floats:
+def _finite(mean: Floats, std: Floats = NOTHING) -> Floats:
     if not np.isfinite(mean).all():
         place = int(np.argmin(np.isfinite(mean)))
         message = f"the forecast of sample {place} is {mean[place]}: scale the features to about 1"
-        raise NumericalError(message, forecasts=mean[:place].tolist())
+        before = mean[:place].tolist()
+        raise NumericalError(message, forecasts=before, made=(before, std[:place].tolist()))
     return mean

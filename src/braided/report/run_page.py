@@ -32,7 +32,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
     tables = [errors(forecaster), *([trials(choice)] if choice else [])]
     section = Section(
         "run",
-        run.plan["source"],
+        run.plan["table"],
         _summary(forecaster),
         in_words(forecaster) + (at_the_edge(choice) if choice else []),
         [table for table in tables if table.rows],
@@ -52,7 +52,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
 def _summary(forecaster: Forecaster) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, run = forecaster.record.rounds, len(forecaster.tasks), forecaster.about["run"]
-    step = step_in_words(forecaster.step, forecaster.is_dated)
+    step = step_in_words(forecaster.clock.step, forecaster.is_dated)
     said = f"{streams:,} stream{'s' * (streams != 1)}, usual step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
@@ -75,9 +75,11 @@ def _reading(forecaster: Forecaster) -> dict[str, str]:
 
 def _facts(run: Run) -> dict[str, str]:
     return facts(run.forecaster) | {
-        "Source": run.plan["source"],
+        "Source": run.plan["table"],
         "Columns": run.plan["columns"],
-        "Run": "continued where an earlier one had stopped" if run.continued else "in one go",
+        "Run": {"begun": "in one go", "continued": "went on where it was stopped", "finished": "finished before"}[
+            run.how
+        ],
         "Version": f"braided {run.plan['version']}",
     }
 
@@ -96,7 +98,7 @@ def _python(forecaster: Forecaster) -> str:
             f"learner = {_call(learner, graph)}",
             f"lags = bd.{forecaster.lags!r}",
             "# the same from scratch:",
-            f"new = bd.Forecaster(learner, lags, old.units, graph=old.graph{extras}, step=old.step)",
+            f"new = bd.Forecaster(learner, lags, old.units, graph=old.graph{extras}, clock=old.clock)",
         ]
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from braided.forecasting import Forecaster
-from braided.forecasting.clock import as_stamps, gaps_in
+from braided.forecasting.clock import as_stamps
 from braided.report.figures import brief, error_lines, line_of, short, similarities
 from braided.report.pictures import Picture
 from braided.report.run_tables import best_first, method_of, signed
@@ -146,7 +146,7 @@ def _latest(path: Path, forecaster: Forecaster, summary: Summary) -> list[_Stret
     table = tail(path, STRETCH * len(summary.tasks))
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["task"])])
     clock = np.unique(stamps)[-STRETCH:]
-    gaps = gaps_in(clock, forecaster.step, int(clock[0]))
+    gaps = forecaster.clock.gaps(clock, int(clock[0]))
     times = np.insert(clock, gaps, clock[gaps])
     there = set(names[stamps >= clock[0]]) if len(clock) > 1 else set()
     order = [place for place in best_first(summary.to_no_change) if str(summary.tasks[place]) in there]

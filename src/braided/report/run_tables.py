@@ -36,7 +36,7 @@ OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned
 NATURAL = {"forgetting": 1.0, "ridge": 1.0}  # ends beyond which there is nothing to look for
 
 
-def errors(forecaster: Forecaster) -> Table:
+def errors(forecaster: Forecaster, most: int | None = None) -> Table:
     """Return the errors of each stream, the largest gain of sharing first, and their means; empty without any."""
     summary = Summary.of(forecaster)
     shares, means = forecaster.single is not None, summary.means
@@ -56,10 +56,11 @@ def errors(forecaster: Forecaster) -> Table:
         columns.append(("", "gain, %", [signed(value) for value in summary.gains], gain))
     held = [_cell(100.0 * value, ".1f") for value in (*summary.coverage, means["coverage"])]
     columns.append(("", "in interval, %", held[:-1], held[-1]))
-    places, said = _shown(summary, shares)
+    most = most or MOST_STREAMS
+    places, said = _shown(summary, shares, most)
     rows = [(str(summary.tasks[place]), *(cells[place] for _, _, cells, _ in columns)) for place in places]
     if said:
-        rows.insert(MOST_STREAMS // 2, (f"… {len(summary.tasks) - len(places):,} more", *("" for _ in columns)))
+        rows.insert(most // 2, (f"… {len(summary.tasks) - len(places):,} more", *("" for _ in columns)))
     rows.append((f"All {len(summary.tasks):,}", *(mean for _, _, _, mean in columns)))
     return Table(
         name="streams",
@@ -77,13 +78,13 @@ def errors(forecaster: Forecaster) -> Table:
     )
 
 
-def _shown(summary: Summary, shares: bool) -> tuple[Ints, str]:
+def _shown(summary: Summary, shares: bool, most: int) -> tuple[Ints, str]:
     """Return the streams to show, and which they are where these are not all."""
     order = best_first(summary.to_single if shares else summary.to_no_change)
-    if len(summary.tasks) <= MOST_STREAMS or len(order) <= MOST_STREAMS:
+    if len(summary.tasks) <= most or len(order) <= most:
         silent = np.setdiff1d(np.arange(len(summary.tasks)), order)
-        return np.append(order, silent)[:MOST_STREAMS], ""
-    half = MOST_STREAMS // 2
+        return np.append(order, silent)[:most], ""
+    half = most // 2
     first, last = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
     said = f"Of {len(summary.tasks):,} streams, the {half} with the {first} and the {half} with the {last} are shown. "
     return np.append(order[:half], order[-half:]), said
@@ -180,9 +181,9 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),
         "Features": ", ".join(features),
         "Units": f"{scale} (measured on the part to tune on)",
-        "Usual step": step_in_words(model.step, model.is_dated),
+        "Usual step": step_in_words(model.clock.step, model.is_dated),
         "Learned": f"{model.rounds:,} rounds, {first} to {last}; {model.learner.samples:,} samples",
-        "Gaps": f"{model.gaps:,} longer than the usual step; {model.irregular:,} other steps that differ from it",
+        "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than usual",
         "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast",
         "Breakdowns": f"{model.breakdowns:,}",
     }

@@ -12,15 +12,16 @@ import numpy as np
 from braided.errors import InputError
 from braided.features import ELM, Scale
 from braided.features.lags import Samples
-from braided.forecasting import Units, usual_step
-from braided.forecasting.clock import as_stamps, gaps_in
+from braided.forecasting import Clock, Units
+from braided.forecasting.clock import as_stamps
 from braided.graph import TaskGraph, listed
 from braided.learners import Learner
 from braided.streams import Chunk
 from braided.study import Method
 from braided.study.methods import Inputs, Parameters
-from braided.types import Floats, Times
+from braided.types import Floats, Ints, Times
 
+LARGEST = 1e150
 LAGS = 9  # fewer where the head is short
 
 
@@ -38,12 +39,13 @@ class Head:
     _samples: dict[Inputs, Samples] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, chunk: Chunk, lags: int | None = None, logarithm: bool = False) -> Head:
+    def of(cls, chunk: Chunk, lags: int | None = None, logarithm: bool = False, keep_constant: bool = False) -> Head:
         """Return the head without tasks that have too few values yet; those join later.
 
-        `lags` are nine, or fewer in a short head, unless told. A task that never changes is refused.
+        `lags` are nine, or fewer in a short head, unless told. A task that never changes is refused, or joins later.
         """
         times, tasks, values, extras = chunk
+        values = np.where(np.abs(values) > LARGEST, np.nan, values)  # beyond all arithmetic
         count = max(min(LAGS, len(times) // 4), 1) if lags is None else lags
         needed = count + 3
         there = (~np.isnan(values)).sum(axis=0)
@@ -54,12 +56,14 @@ class Head:
                 f"{count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger share (--tune)"
             )
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-        constant = [tasks[place] for place in np.flatnonzero(enough & ~(low < high))]
-        if constant:
+        constant = enough & ~(low < high)
+        if constant.any() and not keep_constant:
+            names = [tasks[place] for place in np.flatnonzero(constant)]
             raise InputError(
-                f"{listed(constant)} never changes in the part to tune on ({len(times)} rounds): nothing to learn; "
-                "leave it out (--without), or tune on a larger share (--tune)"
+                f"{listed(names)} never change{'s' * (len(names) == 1)} in the part to tune on ({len(times)} rounds): "
+                "nothing to learn; leave out (--without), let join later (--keep-constant), or tune on more (--tune)"
             )
+        enough &= ~constant
         if enough.sum() < 2:
             raise InputError(
                 f"one task only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the part to tune on: "
@@ -69,14 +73,23 @@ class Head:
         return cls(times, kept, values[:, enough], extras[:, enough], count, logarithm)
 
     @cached_property
-    def step(self) -> int:
-        """The usual step of the clock."""
-        return usual_step(self.times)
+    def clock(self) -> Clock:
+        """When rounds come."""
+        return Clock.measure(self.times)
+
+    @cached_property
+    def _gaps(self) -> Ints:
+        stamps = as_stamps(self.times)
+        return self.clock.gaps(stamps, int(stamps[0]))
+
+    def _gapped(self, columns: Floats) -> Floats:
+        """Columns with a row without values for each gap, so that nothing reaches across."""
+        return np.insert(columns, self._gaps, np.nan, axis=0)
 
     @cached_property
     def units(self) -> Units:
         """Of each task's values."""
-        return Units.measure(self.values, self.logarithm)
+        return Units.measure(self._gapped(self.values), self.logarithm)
 
     @cached_property
     def scale(self) -> Scale | None:
@@ -96,23 +109,20 @@ class Head:
         """Spearman correlations of the changes; a task that is like no other stays alone."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "no similarity")
-            return TaskGraph.from_history(self.units.inward(self.values), self.tasks)
+            return TaskGraph.from_history(self.units.inward(self._gapped(self.values)), self.tasks)
 
     def n_features(self, method: Method) -> int:
         """Return how many features a method sees."""
         return method.inputs.lags(self.lags).n_features + self.extras.shape[2]
 
-    def samples(self, inputs: Inputs) -> Samples:
-        """Return all samples of the head; lags do not reach across gaps."""
+    def samples(self, inputs: Inputs, rounds: int) -> Samples:
+        """Return the samples of the first rounds; lags do not reach across gaps."""
         if inputs not in self._samples:
-            stamps = as_stamps(self.times)
-            gaps = gaps_in(stamps, self.step, int(stamps[0]))
-            levels = np.insert(self.units.inward(self.values), gaps, np.nan, axis=0)
-            extras = None
-            if self.scale is not None:
-                extras = np.insert(self.scale.transform(self.extras), gaps, np.nan, axis=0)
-            self._samples[inputs] = inputs.lags(self.lags).samples(levels, self.tasks, self.graph, extras)
-        return self._samples[inputs]
+            levels = self._gapped(self.units.inward(self.values))
+            extras = None if self.scale is None else self._gapped(self.scale.transform(self.extras))
+            lags = inputs.lags(self.lags, fill=True)
+            self._samples[inputs] = lags.samples(levels, self.tasks, self.graph, extras)
+        return self._samples[inputs].between(0, rounds + int(np.count_nonzero(self._gaps < rounds)))
 
     def build(self, method: Method, parameters: Parameters) -> Learner:
         """Return a learner for samples of this head; their units take the place of scaled inputs."""

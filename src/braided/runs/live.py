@@ -14,6 +14,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.forecasting import Forecaster, Forecasts
+from braided.forecasting.clock import time_in_words
 from braided.runs.head import Head
 from braided.runs.start import Settings, choose, start
 from braided.runs.summary import chosen
@@ -83,17 +84,21 @@ class Live:
         """Refuse a row that does not belong here; a task that came too late is waited for in the next rounds."""
         if self._last is not None and row.time <= self._last:
             self._expected |= row.values.keys()
+            shown, names = time_in_words(row.time, row.is_dated), ", ".join(row.values)
             raise InputError(
-                f"line {number} belongs to a round that is complete already: send lines in order of time; the next "
-                "rounds wait for this task"
+                f"line {number} ({names}, {shown}) belongs to a round that is complete already: send lines in order of "
+                f"time; from now on rounds wait for {names}"
             )
         coming = self._round
         if coming is not None and row.time < coming.time:
             raise InputError(f"line {number} lies before the round that is coming in: send lines in order of time")
         if coming is not None and coming.time == row.time and (twice := row.values.keys() & coming.values.keys()):
             raise InputError(f"line {number} gives {min(twice)!r} for the second time in a round: send each once")
-        if self.forecaster is not None and self.forecaster.rounds and row.is_dated != self.forecaster.is_dated:
-            raise InputError(f"line {number} has a time of another kind than the model has learned: use the same")
+        known = self.forecaster
+        if known is not None and known.rounds:
+            kinds = [(row.is_dated, self.lines.is_utc), (known.is_dated, known.about.get("utc", self.lines.is_utc))]
+            if kinds[0] != kinds[1]:
+                raise InputError(f"line {number} has a time of another kind than the model has learned: use the same")
         logarithm = self.settings.logarithm if self.forecaster is None else self.forecaster.units.logarithm
         if logarithm and (bad := [value for value in row.values.values() if value <= 0.0]):
             raise InputError(f"line {number} gives {bad[0]:g}, which has no logarithm: use NA")
@@ -115,13 +120,13 @@ class Live:
     def _start(self) -> None:
         times, tasks, values, extras = chunk = _chunk(self._gathered)
         try:
-            head = Head.of(chunk, self.settings.lags, self.settings.logarithm)
+            head = Head.of(chunk, self.settings.lags, self.settings.logarithm, keep_constant=True)
             choice = choose(head, self.settings)
         except InputError as error:
             self._warm_up *= 2
             self.note(f"still forecasting “no change”, up to round {self._warm_up}: {error}")
             return
-        self.forecaster = start(head, choice, self.settings, "standard input", self.lines.columns)
+        self.forecaster = start(head, choice, self.settings, "standard input", self.lines.columns, self.lines.is_utc)
         self.forecaster.advance(times, values, tasks, extras, record=False)
         self._gathered = []
         self.note(chosen(self.forecaster))

@@ -30,10 +30,10 @@ SUFFIXES = (".parquet", ".csv")
 class ForecastFile:
     """A file of forecasts in the making; `parts` of them are there already."""
 
-    def __init__(self, path: Path, parts: int = 0) -> None:
+    def __init__(self, path: Path, parts: int = 0, is_utc: bool = False) -> None:
         if path.suffix not in SUFFIXES:
             raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(SUFFIXES)}")
-        self.path, self.parts = path, parts
+        self.path, self.parts, self.is_utc = path, parts, is_utc
         self._folder = path.with_name(f".{path.name}.parts")
         self._writer: Any = None
         try:
@@ -62,7 +62,7 @@ class ForecastFile:
         if not len(forecasts.times):
             return
         if self.path.suffix == ".csv":
-            table = as_table(forecasts, to_seconds(forecasts.times))
+            table = as_table(forecasts, to_seconds(forecasts.times), self.is_utc)
             if self._writer is None:
                 self._writer = self._draft.open("wb")
                 self._writer.write(b"" if self.parts else f"{','.join(COLUMNS)}\n".encode())
@@ -70,7 +70,7 @@ class ForecastFile:
             options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
             arrow_csv.write_csv(table, self._writer, options)
         else:
-            table = as_table(forecasts, forecasts.times)
+            table = as_table(forecasts, forecasts.times, self.is_utc)
             self._writer = self._writer or _parquet_writer(self._draft, table.schema)
             self._writer.write_table(table)
 
@@ -125,20 +125,25 @@ def _join_parquet(parts: list[Path], draft: Path) -> None:
     writer.close()
 
 
-def as_table(forecasts: Forecasts, times: Times) -> Any:
+def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
     """Return forecasts as an Arrow table; what is not known is null."""
     import pyarrow as pa
 
     numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in COLUMNS[2:]}
     names = pa.array([str(name) for name in forecasts.names])
     tasks = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
-    return pa.table({"time": pa.array(times), "task": tasks} | numbers)
+    stamps = pa.array(times)
+    if is_utc:
+        stamps = stamps.cast(pa.timestamp(stamps.type.unit, "UTC"))
+    return pa.table({"time": stamps, "task": tasks} | numbers)
 
 
-def lines_of(forecasts: Forecasts) -> Iterator[tuple[Any, ...]]:
+def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, ...]]:
     """Yield the fields of a `LINE` per forecast, without what came; what is not known is None."""
     times = to_seconds(forecasts.times)
-    shown = np.datetime_as_string(times).tolist() if times.dtype.kind == "M" else times.tolist()
+    shown = times.tolist()
+    if times.dtype.kind == "M":
+        shown = np.datetime_as_string(times, timezone="UTC" if is_utc else "naive").tolist()
     numbers = (getattr(forecasts, name).tolist() for name in LINE[2:])
     for time, task, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
         yield time, task, *(None if bound != bound else bound for bound in bounds)

@@ -35,6 +35,7 @@ class Settings:
     logarithm: bool = False
     coverage: float = 0.9
     without: tuple[str, ...] = ()  # tasks to leave out
+    keep_constant: bool = False  # let tasks that never change in the head join later, instead of refusing them
     tuned_until: int | None = None  # what was tuned on elsewhere, as an integer time: forecasts count after it
     model: str = ""  # a saved model to start from, instead of all that
 
@@ -76,25 +77,35 @@ def _checked(method: Method, parameters: Parameters) -> Parameters:
     return {name: float(parameters[name]) for name in needed}
 
 
-def start(head: Head, choice: Choice, settings: Settings, source: str, columns: Columns | None) -> Forecaster:
+def start(
+    head: Head, choice: Choice, settings: Settings, source: str, columns: Columns | None = None, is_utc: bool = False
+) -> Forecaster:
     """Return a forecaster from scratch, beside one filter per stream, that remembers where it comes from."""
     alone = choice.method is SINGLE and choice.best.parameters == choice.single.parameters
-    head_end = max(int(as_stamps(head.times)[-1]), settings.tuned_until or NEVER)
+    until = NEVER if settings.tuned_until is None else settings.tuned_until
+    head_end = max(int(as_stamps(head.times)[-1]), until)
     return Forecaster(
         head.build(choice.method, choice.best.parameters),
-        choice.method.inputs.lags(head.lags),
+        choice.method.inputs.lags(head.lags, fill=True),
         head.units,
         graph=head.graph,
         single=None if alone else head.build(SINGLE, choice.single.parameters),
         extras=head.scale,
-        step=head.step,
+        clock=head.clock,
         coverage=settings.coverage,
         about={
             "source": source,
             "columns": {} if columns is None else columns._asdict(),
             "choice": choice.plain(),
+            "utc": is_utc,
             "without": settings.without,
-            "run": {"head_end": head_end, "head_rounds": len(head.times), "parts": 0, "finished": False},
+            "run": {
+                "head_end": head_end,
+                "head_rounds": len(head.times),
+                "head_tasks": len(head.tasks),
+                "parts": 0,
+                "finished": False,
+            },
         },
     )
 
@@ -126,4 +137,6 @@ def read_choice(path: Path) -> dict[str, Any]:
             "tuned_until": held["tuned_until"],
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{path} holds no choice that `braided tune` made ({error}): tune again") from error
+        raise FileError(
+            f"{path} holds no choice that `braided tune` made ({error}): give such a file, or penalty=10,…"
+        ) from error

@@ -70,9 +70,14 @@ def _ratio(a: Floats, b: Floats) -> Floats:
 def in_words(forecaster: Forecaster) -> list[str]:
     """Return what the record says, also where it goes against the method."""
     summary = Summary.of(forecaster)
+    said = [*_sharing(forecaster, summary), *_parts(forecaster)]
     if not summary.scored:
-        return ["There was nothing to forecast after the part to tune on."]
-    return [*_sharing(forecaster, summary), _skill(summary), *_intervals(forecaster, summary), *_trouble(forecaster)]
+        said = ["There was nothing to forecast after the part to tune on."]
+    elif summary.means["to_no_change"] > 1.0 - SMALL / 100.0:
+        said = [f"No better than the forecast “no change”. {_skill(summary)}", *said]
+    else:
+        said.append(_skill(summary))
+    return [*said, *_intervals(forecaster, summary), *_trouble(forecaster)]
 
 
 def chosen(forecaster: Forecaster) -> str:
@@ -106,12 +111,28 @@ def _sharing(forecaster: Forecaster, summary: Summary) -> list[str]:
     helped, hurt = known & (gains >= SMALL), known & (gains <= -SMALL)
     mean = 100.0 * (1.0 - summary.means["to_single"])
     verb = "makes no difference" if abs(mean) < SMALL else "helps" if mean > 0.0 else "hurts"
-    said = f"Sharing {verb}: {_percent(mean)} error than with one filter per stream, on average; "
-    said += f"it lowers the error of {helped.sum()} of {known.sum()} streams"
+    how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALL)
+    said = f"Sharing {verb}{how}; it lowers the error of {helped.sum():,} of {known.sum():,} streams"
     if hurt.any():
         worst = np.flatnonzero(hurt)[np.argsort(gains[hurt])]
         said += f", and raises that of {_several([f'{summary.tasks[i]} by {-gains[i]:.1f} %' for i in worst])}"
     return [said + "."]
+
+
+def _parts(forecaster: Forecaster) -> list[str]:
+    """Say what tied weights and the neighbours' changes gain by themselves, on the part to tune on."""
+    choice = forecaster.about.get("choice", {})
+    scores = {trial["method"]: trial["score"] for trial in choice.get("trials", ())}
+    alone = scores.get("wrls")
+    names = {"mt-wrls": "tied weights alone", "wrls-neighbours": "the neighbours' last changes alone"}
+    names["mt-wrls-neighbours"] = "both"
+    if alone and all(scores.get(name) for name in names):
+        parts = [f"{words} {_percent(100.0 * (1.0 - scores[name] / alone))}" for name, words in names.items()]
+        return [f"Of that, on the part to tune on: {', '.join(parts)}."]
+    if choice.get("left_out"):
+        left = ", ".join(choice["left_out"])
+        return [f"Tied weights ({left}) were not tried: they take long for so many streams (--method does it)."]
+    return []
 
 
 def _several(names: list[str]) -> str:
@@ -130,7 +151,7 @@ def _skill(summary: Summary) -> str:
 
 
 def _percent(gain: float) -> str:
-    return f"{abs(gain):.{1 if abs(gain) >= SMALL else 2}f} % {'less' if gain >= 0 else 'more'}"
+    return f"{abs(gain):.1f} % {'less' if gain >= 0 else 'more'}" if abs(gain) >= SMALL else "no less"
 
 
 def _intervals(forecaster: Forecaster, summary: Summary) -> list[str]:
@@ -138,7 +159,7 @@ def _intervals(forecaster: Forecaster, summary: Summary) -> list[str]:
         return []
     low, high = np.nanmin(summary.coverage), np.nanmax(summary.coverage)
     return [
-        f"Intervals of {100 * forecaster.coverage:g} % held {100 * forecaster.record.coverage:.1f} % of the values "
+        f"Intervals of {100 * forecaster.coverage:g} % held {100 * summary.means['coverage']:.1f} % of the values "
         f"({100 * low:.1f} to {100 * high:.1f} % by stream)."
     ]
 
@@ -149,12 +170,21 @@ def _trouble(forecaster: Forecaster) -> list[str]:
         count = f"{forecaster.gaps} gap{'s' * (forecaster.gaps > 1)}"
         said.append(f"{count} longer than the usual step; lags do not reach across.")
     if forecaster.irregular:
-        said.append(f"{forecaster.irregular:,} steps differ from the usual one, but are no gaps.")
+        said.append(f"{forecaster.irregular:,} steps are longer than usual, but no gaps.")
     if forecaster.unforecast:
-        said.append(f"{forecaster.unforecast:,} values had no forecast: first of a stream, or after a missing one.")
+        share = 100.0 * forecaster.unforecast / (forecaster.unforecast + forecaster.record.counts.sum())
+        said.append(
+            f"{forecaster.unforecast:,} values ({share:.1f} %) had no forecast: they came right after a missing one."
+        )
     if forecaster.breakdowns:
         times = f"{forecaster.breakdowns} time{'s' * (forecaster.breakdowns > 1)}"
         said.append(f"The arithmetic broke down {times}; the learner started afresh (stronger penalties help).")
+    late = forecaster.tasks[forecaster.about.get("run", {}).get("head_tasks", len(forecaster.tasks)) :]
+    if late:
+        said.append(f"Joined late: {_several([str(task) for task in late])}.")
+    silent = forecaster.silent
+    if silent:
+        said.append(f"No value lately: {_several([str(task) for task in silent])}.")
     waiting = forecaster.columns[len(forecaster.tasks) :]
     if waiting:
         said.append(f"Too few values to join: {_several([str(task) for task in waiting])}.")

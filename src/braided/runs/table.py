@@ -7,18 +7,20 @@ saved every now and then; a run that was killed goes on from it, and ends with t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
 from braided.errors import InputError
-from braided.files import open_plan, remove_drafts
+from braided.files import open_plan, remove_drafts, write_whole
 from braided.forecasting import Forecaster, Forecasts, joined
 from braided.forecasting.clock import as_stamps
+from braided.graph import listed
 from braided.runs.head import Head
 from braided.runs.output import ForecastFile
 from braided.runs.start import Settings, choose, load_forecaster, start
@@ -40,7 +42,7 @@ class Run:
     forecaster: Forecaster
     forecasts: Path | None  # the file; None where there was nothing to forecast
     plan: dict[str, Any]  # all that decides the forecasts
-    continued: bool  # or from the start
+    how: Literal["begun", "continued", "finished"]  # from the start, where it was stopped, or before this
 
 
 def run(
@@ -56,36 +58,35 @@ def run(
 ) -> Run:
     """Run a table through a forecaster, into a file of forecasts; go on where an earlier run of it was stopped.
 
-    Where the run stands is in `model`, and what it is of beside it, under the same name with `.json`. With `fresh`, all
-    that is deleted first.
+    Where the run stands is in `model`, and what it is of beside it, under the same name with `.json`; trials, until a
+    choice is made, with `.trials`. With `fresh`, all that is deleted first.
     """
     count(every, "every")
     forecasts, model = Path(forecasts), Path(model)
     if settings.model and Path(settings.model).resolve() == model.resolve():
         raise InputError(f"{model} is the model to start from: save the one that comes of it elsewhere (--save)")
-    about = model.with_name(model.name + ".json")
+    about, trials = model.with_name(model.name + ".json"), model.with_name(model.name + ".trials")
     if fresh:
-        for old in (model, about, forecasts):
+        for old in (model, about, trials, forecasts):
             old.unlink(missing_ok=True)
-    plan = {
-        "source": rounds.name,
-        "size": rounds.size,
-        "columns": rounds.columns.describe(),
-        "version": __version__,
-        "forecasts": forecasts.name,
-        "every": every,
-    } | asdict(settings)
-    open_plan(about, plan, "run")
-    remove_drafts(model)
+    plan = _plan(rounds, settings) | {"--format": forecasts.suffix[1:], "--every": every}
     continued = model.exists()
-    forecaster = load_forecaster(model) if continued else _started(rounds, settings, jobs, progress)
+    if continued:
+        open_plan(about, plan, "run")
+    else:
+        write_whole({about: json.dumps(plan, indent=1).encode()})  # at once, to see whether it can be
+    remove_drafts(model)
+    forecaster = load_forecaster(model) if continued else _started(rounds, settings, jobs, trials, progress)
     state = forecaster.about["run"]
     if state["finished"]:
-        return Run(forecaster, forecasts if forecasts.exists() else None, plan, continued)
-    file = ForecastFile(forecasts, state["parts"])
+        return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished")
+    if not continued:
+        save(forecaster, model)
+        trials.unlink(missing_ok=True)
+    file = ForecastFile(forecasts, state["parts"], forecaster.about["utc"])
     unsaved = 0
     for chunk in _pieces(chunks_of(rounds, settings.without), every):
-        unsaved += _advance(forecaster, chunk, file.add)
+        unsaved += _advance(forecaster, chunk, rounds.is_utc, file.add)
         progress("forecasting and learning", rounds.progress)
         if unsaved >= every:
             state["parts"], unsaved = file.commit(), 0
@@ -94,7 +95,29 @@ def run(
     state |= {"parts": file.parts, "finished": True}
     save(forecaster, model)
     file.clear()  # a kill before this leaves the parts behind, no more
-    return Run(forecaster, path, plan, continued)
+    return Run(forecaster, path, plan, "continued" if continued else "begun")
+
+
+def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
+    """All that decides the forecasts, under the names that a user knows."""
+    return {
+        "table": rounds.name,
+        "bytes": rounds.size,
+        "changed": str(np.datetime64(rounds.changed, "ns")),
+        "columns": rounds.columns.describe(),
+        "--method": settings.methods,
+        "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
+        "--tune": settings.tune,
+        "search": settings.how,
+        "--lags": settings.lags,
+        "--log": settings.logarithm,
+        "--interval": settings.coverage,
+        "--without": settings.without,
+        "--keep-constant": settings.keep_constant,
+        "tuned until": settings.tuned_until,
+        "--model": settings.model,
+        "version": __version__,
+    }
 
 
 def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any) -> tuple[Forecaster, Forecasts]:
@@ -108,17 +131,17 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
     True
     """
     rounds, settings = open_rounds(source, **columns), settings or Settings()
-    forecaster = _started(rounds, settings, 1, silent)
+    forecaster = _started(rounds, settings, 1, None, silent)
     made = [forecaster.nothing()]
     for chunk in chunks_of(rounds, settings.without):
-        _advance(forecaster, chunk, made.append)
+        _advance(forecaster, chunk, rounds.is_utc, made.append)
     return forecaster, joined(made)
 
 
 def learn(forecaster: Forecaster, rounds: Rounds, progress: Progress = silent) -> None:
     """Let a forecaster learn the rounds that it does not know yet."""
     for chunk in rounds.chunks():
-        _advance(forecaster, chunk.without(forecaster.about.get("without", ())), lambda _: None)
+        _advance(forecaster, chunk.without(forecaster.about.get("without", ())), rounds.is_utc, lambda _: None)
         progress("learning", rounds.progress)
 
 
@@ -129,12 +152,12 @@ def read_head(rounds: Rounds, settings: Settings) -> Head:
     for chunk in chunks_of(rounds, settings.without):
         share = (settings.tune - before) / max(rounds.progress - before, 1e-9)
         room = (MOST - size) // max(len(chunk.tasks), 1)
-        rows = min(round(share * len(chunk.times)), max(room, 1))
+        rows = max(min(round(share * len(chunk.times)), room), 0)
         chunks.append(chunk.rows(slice(rows)))
         before, size = rounds.progress, size + chunks[-1].values.size
         if rows < len(chunk.times):
             break
-    return Head.of(stacked(chunks), settings.lags, settings.logarithm)
+    return Head.of(stacked(chunks), settings.lags, settings.logarithm, settings.keep_constant)
 
 
 def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
@@ -142,21 +165,24 @@ def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
     for number, chunk in enumerate(rounds.chunks()):
         for name in without if number == 0 else ():
             if name not in chunk.tasks:
-                near = get_close_matches(name, chunk.tasks, n=1, cutoff=0.0)
-                raise InputError(f"no task {name!r} to leave out: did you mean {near[0]!r}?")
+                near = get_close_matches(name, chunk.tasks, n=1)
+                there = f"did you mean {near[0]!r}?" if near else f"there are {listed(chunk.tasks)}"
+                raise InputError(f"no task {name!r} to leave out: {there}")
         yield chunk.without(without)
 
 
-def _started(rounds: Rounds, settings: Settings, jobs: int, progress: Progress) -> Forecaster:
+def _started(rounds: Rounds, settings: Settings, jobs: int, trials: Path | None, progress: Progress) -> Forecaster:
     if settings.model:
         forecaster = load_forecaster(Path(settings.model))
-        here = {"head_end": forecaster.last_stamp, "head_rounds": 0, "parts": 0, "finished": False}
-        forecaster.about |= {"run": here, "without": settings.without}
+        here = {"head_end": forecaster.last_stamp, "head_rounds": 0, "head_tasks": len(forecaster.tasks)}
+        here |= {"parts": 0, "finished": False}
+        forecaster.about |= {"run": here, "source": rounds.name}
+        forecaster.forget_record()
         return forecaster
     progress("reading the part to tune on", 0.0)
     head = read_head(rounds, settings)
-    choice = choose(head, settings, jobs, None, progress)
-    return start(head, choice, settings, rounds.name, rounds.columns)
+    choice = choose(head, settings, jobs, trials, progress)
+    return start(head, choice, settings, rounds.name, rounds.columns, rounds.is_utc)
 
 
 def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
@@ -167,8 +193,11 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
             yield chunk.rows(slice(first, first + rows))
 
 
-def _advance(forecaster: Forecaster, chunk: Chunk, keep: Callable[[Forecasts], None]) -> int:
+def _advance(forecaster: Forecaster, chunk: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
     """Learn what the forecaster does not know yet; keep the forecasts after the head. Return how many values it was."""
+    if is_utc != forecaster.about.get("utc", is_utc):
+        here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
+        raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
     head_end = forecaster.about["run"]["head_end"]
     known, head = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, head_end], side="right").tolist()
     first = max(known, head)

@@ -2,7 +2,8 @@
 
 Every candidate forecasts and learns the head from scratch. *grid* lets all of them run to its end. *halving* starts all
 on a short piece, and lets the better third go on to three times as much, until few run to the end: the same choice in
-most cases, for a small part of the time (successive halving, Jamieson & Talwalkar, arXiv 1502.07943).
+most cases, for a small part of the time (successive halving, Jamieson & Talwalkar, arXiv 1502.07943). Short memories
+have a handicap that fades with the number of samples: on few, they win by luck, and then lose.
 
 Trials can be kept in a file, a line each; a search that was stopped goes on from there.
 """
@@ -21,6 +22,7 @@ import numpy as np
 from braided.errors import FileError, InputError
 from braided.evaluation import evaluate
 from braided.files import write_whole
+from braided.forecasting.clock import as_stamps
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
 from braided.study.methods import Parameters
@@ -32,6 +34,7 @@ Progress: TypeAlias = Callable[[str, float], None]  # what is being done, and wh
 SINGLE = METHODS["wrls"]  # one filter per stream, to compare with
 DEFAULT = tuple(METHODS[name] for name in ("mt-wrls", "mt-wrls-neighbours", "wrls", "wrls-neighbours"))
 FORGETTING = (1.0, 0.999, 0.995, 0.99, 0.98, 0.95)  # per round: memories of ever, 1000, 200, 100, 50, 20 rounds
+HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
 SHARE = 3  # one in so many goes on to the next piece
 LAST = 5  # about so many run to the end
 SHORTEST = 100  # rounds of the first piece, at least
@@ -52,11 +55,20 @@ class Trial:
     parameters: Parameters
     rounds: int = 0  # of the head; none where nothing was tried
     score: float = np.inf  # mean over the tasks of the error over that of "no change"; infinite where it broke down
+    samples: int = 0
 
     @property
     def key(self) -> str:
         """What tells it from others."""
         return json.dumps([self.method, self.parameters, self.rounds])
+
+    @property
+    def rank(self) -> float:
+        """The score with a handicap for short memories: on few samples, what was lately good is often luck."""
+        place = (
+            FORGETTING.index(self.parameters["forgetting"]) if self.parameters.get("forgetting") in FORGETTING else 0
+        )
+        return self.score + HANDICAP * place / (len(FORGETTING) - 1) / np.sqrt(max(self.samples, 1))
 
     def plain(self) -> dict[str, Any]:
         """Return it as names and numbers."""
@@ -126,10 +138,13 @@ def search(
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
     bench = _Bench(head, how, jobs, log, progress, [*dict.fromkeys([*methods, SINGLE])])
     tuned = {method: bench.tune(method) for method in bench.methods}
-    best = min((tuned[method] for method in methods), key=lambda trial: trial.score)
+    best = min((tuned[method] for method in methods), key=lambda trial: trial.rank)
     if not np.isfinite(best.score):
-        raise InputError("no candidate could forecast the part to tune on: look at the values, or choose other methods")
-    return Choice(best, tuned[SINGLE], tuple(sorted(tuned.values(), key=lambda trial: trial.score)), bench.done)
+        raise InputError(
+            "no candidate could forecast the part to tune on: its streams may lack too many values, or stand still; "
+            "tune on a larger share (--tune), or choose other methods (--method)"
+        )
+    return Choice(best, tuned[SINGLE], tuple(sorted(tuned.values(), key=lambda trial: trial.rank)), bench.done)
 
 
 class _Bench:
@@ -165,9 +180,9 @@ class _Bench:
             counts = self._counts(len(pool))
             for rung, count in enumerate(counts):
                 trials = self._run(method, pool[:count], self._piece(len(counts) - 1 - rung))
-                trials.sort(key=lambda trial: trial.score)
+                trials.sort(key=lambda trial: trial.rank)
                 pool = [trial.parameters for trial in trials]
-            best = min(best, trials[0], key=lambda trial: trial.score)
+            best = min(best, trials[0], key=lambda trial: trial.rank)
         return best
 
     def _run(self, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
@@ -196,7 +211,7 @@ class _Bench:
 def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
     from threadpoolctl import threadpool_limits  # threads of BLAS gain nothing on small matrices, and lose much
 
-    samples = head.samples(method.inputs).between(0, rounds)
+    samples = head.samples(method.inputs, rounds)
     if not len(samples.y):
         return [Trial(method.name, parameters, rounds) for parameters in pool]
     with threadpool_limits(1):
@@ -206,12 +221,12 @@ def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> 
         ratios = run.scores.rmse_to_level[~np.isnan(run.scores.rmse_to_level)]  # NaN where a task does not move
         held = run.broke_at is None and len(ratios)
         scores.append(float(ratios.mean()) if held else np.inf)
-    return [Trial(method.name, one, rounds, score) for one, score in zip(pool, scores, strict=True)]
+    return [Trial(method.name, one, rounds, score, len(samples.y)) for one, score in zip(pool, scores, strict=True)]
 
 
 def _about(head: Head) -> dict[str, Any]:
     """What trials are of: those of other data or settings are of no use."""
-    values = sha256(head.values.tobytes() + head.extras.tobytes()).hexdigest()
+    values = sha256(as_stamps(head.times).tobytes() + head.values.tobytes() + head.extras.tobytes()).hexdigest()
     about = {"braided": __version__, "tasks": list(head.tasks), "lags": head.lags, "logarithm": head.logarithm}
     return about | {"values": values}
 
@@ -223,8 +238,10 @@ def _opened(log: Path, about: dict[str, Any]) -> dict[str, Trial]:
         held = json.loads(first)
         trials = [Trial.of(json.loads(line)) for line in lines]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise FileError(f"{log} is no file of trials ({error!r}): choose another, or delete it") from error
+        raise FileError(f"{log} is no file of trials ({error!r}): choose another (--out), or delete it") from error
     if held != about:
-        raise FileError(f"{log} holds trials of other data or settings: choose another, or start again (--fresh)")
+        raise FileError(
+            f"{log} holds trials of other data or settings: choose another (--out), or start again (--fresh)"
+        )
     write_whole({log: "\n".join([first, *lines, ""]).encode()})
     return {trial.key: trial for trial in trials}

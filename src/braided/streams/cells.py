@@ -59,6 +59,11 @@ def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
     return parsed.view("int64").to_numpy(), kind
 
 
+def is_utc(kind: Any) -> bool:
+    """Tell whether times of a kind had UTC offsets."""
+    return getattr(kind, "tz", None) is not None
+
+
 def labels(column: Any, name: str, where: Where) -> tuple[list[str], Ints]:
     """Return names, some perhaps twice, and which of them each row has."""
     import pyarrow as pa

@@ -11,10 +11,11 @@ from braided.streams.cells import is_date, is_number
 from braided.streams.sources import Source
 
 GUESSES = {
-    "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "year"),
+    "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "ts", "month", "quarter", "week", "year"),
     "task": (
         *("site", "task", "station", "state", "turbine", "meter", "sensor", "series", "unique_id", "series_id"),
-        *("item_id", "location", "id", "name"),
+        *("item_id", "location", "store", "shop", "region", "country", "county", "city", "plant", "device", "ticker"),
+        *("id", "name"),
     ),
     "value": ("value", "y", "target", "load"),
 }
@@ -83,6 +84,11 @@ def choose(
     series = [own for own in others if own not in sample or is_number(sample[own])]
     if time is None and not times and "" in sample:  # an index without a name: dates, or years beside values only
         times = [""] * (is_date(sample[""]) or (not tasks and 1 < len(names) == len(series) + 1))
+    if time is None and not times:  # by what they hold: the only one with dates
+        dates = [own for own in sample if own and own not in named and is_date(sample[own])]
+        times = dates if len(dates) == 1 else []
+        others = [own for own in others if own not in times]
+        series = [own for own in series if own not in times]
     time = one("time", time, times)
     if task is None and not tasks and (len(series) > 1 or value is not None):
         if value is not None:

@@ -55,6 +55,7 @@ class Lines:
         self.form: Literal["json", "csv"] | None = None
         self.columns: Columns | None = None
         self._kind: Any = None  # of the times
+        self.is_utc = False
         self._header: list[str] = []
         self._delimiter = ","
 
@@ -131,5 +132,5 @@ class Lines:
                 float(cells.numbers(cell(name), name, where)[0]) for name in (columns.value, *columns.features)
             )
             values, extras = {task: value}, {task: more}
-        self.columns, self._kind = columns, kind
+        self.columns, self._kind, self.is_utc = columns, kind, cells.is_utc(kind)
         return Row(int(times[0]), str(kind) != "int64", values, extras)

@@ -106,8 +106,9 @@ def open_rounds(
 class Rounds:
     """A table, or several one after the other, as rounds in order of time; made by `open_rounds`.
 
-    `name` and `columns` say what is read, `size` how much (bytes, or rows of a data frame), and `progress` which share
-    of it, about, is in the chunks that the running iteration has given.
+    `name` and `columns` say what is read, `size` how much (bytes, or rows of a data frame), `changed` when it was
+    changed last, and `progress` which share of it, about, is in the chunks that the running iteration has given.
+    `is_utc` tells, once a row is read, whether times had UTC offsets; then they are UTC.
     """
 
     def __init__(self, sources: list[Source], columns: Columns, batch_rows: int, sort_rows: int) -> None:
@@ -116,6 +117,8 @@ class Rounds:
         self.place = sources[0].place + more  # for messages
         self.columns = columns
         self.size = sum(source.size for source in sources)
+        self.changed = max(source.changed for source in sources)
+        self.is_utc = False
         self.progress = 0.0
         self._sources = sources
         self._batch_rows, self._sort_rows = batch_rows, sort_rows
@@ -196,6 +199,7 @@ class _Run:
                 return self.where(places[row])
 
             times, self.kind = cells.times(batch[columns.time], self.kind, columns.time, where)
+            self.rounds.is_utc = cells.is_utc(self.kind)
             tasks, rows = ([""], np.zeros(len(times), np.int64))
             if columns.task is not None:
                 tasks, rows = cells.labels(batch[columns.task], columns.task, where)

@@ -47,6 +47,7 @@ class Source(ABC):
         self.name = name
         self.place = place
         self.size = size
+        self.changed = 0  # when, of a file
         self.names: list[str] = []
 
     def batches(self, names: Sequence[str], rows: int, labels: Sequence[str] = ()) -> Iterator[Batch]:
@@ -125,7 +126,9 @@ def _open_file(path: Any, block_bytes: int) -> Source:
         raise FileError(f"{file} is no table that can be read: its name must end in {', '.join(SUFFIXES)}")
     if not file.stat().st_size:
         raise _is_empty(file)
-    return Parquet(file) if suffix in (".parquet", ".pq") else Csv(file, block_bytes)
+    source = Parquet(file) if suffix in (".parquet", ".pq") else Csv(file, block_bytes)
+    source.changed = file.stat().st_mtime_ns
+    return source
 
 
 def _is_empty(file: Path) -> InputError:

@@ -58,10 +58,10 @@ class Inputs:
     scaled: bool = False  # standardised on the training part
     bias: bool = True
 
-    def lags(self, count: int) -> Lags:
+    def lags(self, count: int, fill: bool = False) -> Lags:
         """Return the features, of so many own lags."""
         neighbours = max(count // 3, 1) if self.neighbours else 0
-        return Lags(count, neighbours=neighbours, gap=self.neighbours, bias=self.bias)
+        return Lags(count, neighbours=neighbours, gap=self.neighbours, bias=self.bias, fill=fill)
 
 
 @final
