@@ -199,3 +199,24 @@ def test_a_wide_line_may_lack_a_task_and_hold_text():
     first = lines.parse('{"time": 1, "north": 5.5, "south": 4.0, "note": "calm"}', 1)
     assert first.values == {"north": 5.5, "south": 4.0}
     assert lines.parse('{"time": 2, "south": 4.5, "note": "rough"}', 2).values == {"south": 4.5}
+
+
+def test_the_warm_up_is_not_scored_and_features_keep_their_order():
+    rng = np.random.default_rng(0)
+    values, extras = 10.0 + rng.normal(size=(60, 2)).cumsum(axis=0), rng.normal(size=(60, 2, 2))
+    settings = Settings(("mt-wrls",), lags=2, **GIVEN)
+    stream = Live(settings, warm_up=40, features=["f", "g"])
+    numbers = np.concatenate([values[:, :, None], extras], axis=2).tolist()
+    rows = [f"{step},{'ab'[k]},{','.join(map(repr, numbers[step][k]))}" for step in range(60) for k in range(2)]
+    fed(stream, ["time,site,value,f,g", *rows])
+    assert stream.forecaster.record.counts.tolist() == [20, 20]
+    np.testing.assert_array_equal(stream.forecaster._recent_extras, extras[-3:])
+
+
+def test_times_of_another_kind_than_the_model_knows_are_refused():
+    stream = live()
+    fed(stream, lines_of(field(steps=60)))
+    for time in ("2099-01-01T00:00+01:00", 2099):
+        again = Live(QUICK, stream.forecaster)
+        with pytest.raises(bd.InputError, match="line 1 has a time of another kind"):
+            fed(again, [json.dumps({"time": time, "site": "site 1", "wind": 1.0})])

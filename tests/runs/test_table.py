@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 
 import numpy as np
@@ -290,3 +291,107 @@ def test_a_task_that_was_left_out_stays_out_tomorrow():
 def test_a_model_is_not_saved_over_the_one_it_starts_from(tmp_path):
     with pytest.raises(bd.InputError, match="is the model to start from"):
         run(open_rounds(field()), Settings(model=str(tmp_path / "m")), tmp_path / "f.csv", tmp_path / "m")
+
+
+def table_of(rounds, tasks=3, seed=0):
+    values = 10.0 + np.random.default_rng(seed).normal(size=(rounds, tasks)).cumsum(axis=0)
+    return pd.DataFrame(values, columns=list("abcdefgh")[:tasks]).rename_axis("time")
+
+
+def test_the_head_is_at_most_so_many_values(monkeypatch):
+    monkeypatch.setattr("braided.runs.table.MOST", 90)
+    assert len(read_head(open_rounds(table_of(300)), Settings(lags=2)).times) == 30
+
+
+@pytest.mark.parametrize("batch", [30, 90, 99, 10_000])
+def test_the_head_is_the_leading_share_whatever_the_chunks(batch):
+    head = read_head(open_rounds(table_of(300), batch_rows=batch), Settings(lags=2))
+    assert abs(len(head.times) - 60) <= 1
+
+
+@pytest.mark.parametrize("tune", [0.19, 0.2, 0.21])
+def test_the_head_never_takes_almost_all(tune):
+    rows = [(t, f"s{k}", r) for t in range(10) for k, r in enumerate(np.random.default_rng(t).normal(size=10))]
+    rows += [(t, f"s{t % 2}", float(np.sin(t * t))) for t in range(10, 400)]
+    rounds = open_rounds(pd.DataFrame(rows, columns=["time", "site", "value"]), batch_rows=100)
+    assert len(read_head(rounds, Settings(lags=2, tune=tune)).times) <= 20
+
+
+def test_the_summary_is_that_of_the_forecasts():
+    panel = field(steps=300, sites=3, missing=0.02)
+    frame = pd.DataFrame(panel.values * [1.0, 50.0, 0.1], panel.times, panel.tasks)
+    forecaster, made = run_in_memory(frame, QUICK)
+    summary = Summary.of(forecaster)
+    for place in range(3):
+        own = made.places == place
+        error, held = made.actual - made.forecast, (made.low <= made.actual) & (made.actual <= made.high)
+        assert summary.counts[place] == own.sum()
+        np.testing.assert_allclose(summary.rmse[place], np.sqrt(np.mean(error[own] ** 2)))
+        np.testing.assert_allclose(summary.coverage[place], held[own].sum() / (~np.isnan(made.low[own])).sum())
+    forecaster.record.intervals[0] -= 5
+    assert Summary.of(forecaster).coverage[0] == forecaster.record.covered[0] / forecaster.record.intervals[0]
+
+
+def test_forecasts_count_after_what_was_tuned_on_also_if_that_is_time_zero():
+    frame = table_of(300)
+    frame.index = pd.RangeIndex(-250, 50, name="time")
+    _, made = run_in_memory(frame, Settings(("mt-wrls",), lags=2, tuned_until=0, **GIVEN))
+    assert made.times.min() == 1
+
+
+def test_a_run_from_a_saved_model_tells_of_its_own_forecasts_only(tmp_path):
+    frame = table_of(300)
+    forecaster, _ = run_in_memory(frame[:200], QUICK)
+    bd.save(forecaster, tmp_path / "model")
+    later, made = run_in_memory(frame, Settings(model=str(tmp_path / "model")))
+    assert later.record.counts.sum() == len(made.forecast) == 300
+    assert later.rounds == 300
+
+
+def test_a_table_that_was_changed_is_another(tmp_path):
+    table = written(tmp_path / "table.csv")
+    go(tmp_path / "out", table)
+    os.utime(table, (1, 1))
+    with pytest.raises(bd.FileError, match="holds a run with changed "):
+        go(tmp_path / "out", table)
+
+
+def test_a_run_that_fails_at_once_does_not_lock_its_folder(tmp_path):
+    table = written(tmp_path / "table.csv")
+    with pytest.raises(bd.InputError, match="did you mean 'site 2'"):
+        go(tmp_path / "out", table, Settings(("mt-wrls",), lags=3, without=("site 22",), **GIVEN))
+    assert go(tmp_path / "out", table).how == "begun"
+
+
+def test_a_search_that_was_stopped_goes_on_with_the_run(tmp_path, monkeypatch):
+    table, settings = written(tmp_path / "table.csv"), Settings(("wrls",), lags=3)
+
+    def stop(what, share):
+        if what == "tuning WRLS" and share > 0.5:
+            raise KeyboardInterrupt
+
+    arguments = (open_rounds(table), settings, tmp_path / "out" / "f.csv", tmp_path / "out" / "model")
+    with pytest.raises(KeyboardInterrupt):
+        run(*arguments, progress=stop)
+    assert (tmp_path / "out" / "model.trials").read_text().count("\n") > 30
+    done = run(*arguments)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["f.csv", "model", "model.json"]
+    alone = run(*arguments[:2], tmp_path / "other" / "f.csv", tmp_path / "other" / "model")
+    assert done.forecasts.read_bytes() == alone.forecasts.read_bytes()
+
+
+def test_times_with_offsets_are_written_as_utc(tmp_path):
+    frame = table_of(100)
+    frame.index = pd.date_range("2024-01-01", periods=100, freq="h", tz="Europe/Berlin", name="time")
+    frame.to_csv(tmp_path / "table.csv")
+    done = go(tmp_path, tmp_path / "table.csv")
+    times = pd.read_parquet(done.forecasts)["time"]
+    assert str(times.dt.tz) == "UTC"
+    assert times[0] == frame.index[20]
+    text = go(tmp_path / "csv", tmp_path / "table.csv", suffix="csv").forecasts.read_text().splitlines()[1]
+    assert text.startswith("2024-01-01 19:00:00Z,a,")
+    assert next(lines_of(done.forecaster.ahead(), is_utc=True))[0] == "2024-01-05T03:00:00Z"
+    assert tail(tmp_path / "csv" / "forecasts.csv", 3)["time"].dtype.kind == "M"
+    naive = frame.tz_localize(None)
+    with pytest.raises(bd.InputError, match="has times without, the model has learned times with UTC offsets"):
+        learn(done.forecaster, open_rounds(naive))

@@ -1,12 +1,13 @@
 """The head of a stream, and the search on it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import braided as bd
-from braided.runs import Head, Settings, choose, search
+from braided.runs import Head, Settings, Trial, choose, search, tuning
 from braided.runs.start import start
 from braided.runs.tuning import FORGETTING, methods_for
 from braided.streams import Chunk
@@ -169,3 +170,90 @@ def test_many_tasks_are_tuned_without_exact_sharing_by_default():
     panel = field(steps=40, sites=300)
     head = head_of(panel, lags=9)
     assert [method.name for method in methods_for((), head)] == ["wrls", "wrls-neighbours"]
+
+
+def test_a_trial_on_some_rounds_knows_the_first_ones_only():
+    panel = field(steps=300)
+    later = panel.values.copy()
+    later[150:] += 3.0 * np.random.default_rng(9).normal(size=(150, 4)).cumsum(axis=0)
+    one, other = (head_of(replace(panel, values=values)) for values in (panel.values, later))
+    other.__dict__["units"], other.__dict__["graph"] = one.units, one.graph  # which all of the head decides
+    parameters = {"forgetting": 1.0, "penalty": 1.0}
+    a, b = (tuning._trials(head, METHODS["wrls"], [parameters], 100)[0] for head in (one, other))
+    assert a == b
+    assert a.samples == 99 * 4
+
+
+def test_rounds_are_counted_without_the_rows_that_stand_for_gaps():
+    panel = field(steps=200)
+    times = np.arange(200) + np.repeat(np.arange(20), 10) * 5  # a gap after every tenth round
+    head = Head.of(Chunk(times, panel.tasks, panel.values, np.empty((200, 4, 0))), 2)
+    assert len(head.samples(METHODS["wrls"].inputs, 200).y) == 20 * 9 * 4
+    assert len(head.samples(METHODS["wrls"].inputs, 100).y) == 10 * 9 * 4
+
+
+def test_neither_units_nor_graph_reach_across_a_gap():
+    panel = field(steps=200)
+    times, shifted = np.arange(200), panel.values.copy()
+    times[60:] += 500
+    shifted[60:, 0] += 300.0
+    plain, moved = (
+        Head.of(Chunk(times, panel.tasks, values, np.empty((200, 4, 0))), 2) for values in (panel.values, shifted)
+    )
+    np.testing.assert_allclose(moved.units.scale, plain.units.scale)
+    np.testing.assert_allclose(moved.graph.similarity, plain.graph.similarity)
+
+
+def test_halving_starts_on_short_pieces(tmp_path):
+    search(head_of(field(steps=300)), [METHODS["wrls"]], log=tmp_path / "log")
+    rounds = [json.loads(line)["rounds"] for line in (tmp_path / "log").read_text().splitlines()[1:]]
+    assert (rounds.count(100), rounds.count(300), rounds[0], rounds[-1]) == (66, 22, 100, 300)
+
+
+def test_trials_of_other_times_are_of_no_use(tmp_path):
+    panel = field(steps=120)
+    search(head_of(panel), [METHODS["wrls"]], log=tmp_path / "log")
+    times = panel.times.copy()
+    times[50:] += np.timedelta64(1, "D")
+    with pytest.raises(bd.FileError, match="trials of other data"):
+        search(head_of(replace(panel, times=times)), [METHODS["wrls"]], log=tmp_path / "log")
+
+
+def test_short_memories_win_only_by_more_than_luck():
+    long, short = (
+        Trial("wrls", {"forgetting": sigma, "penalty": 1.0}, 100, score, 400)
+        for sigma, score in ((1.0, 0.99), (0.95, 0.96))
+    )
+    assert long.rank == 0.99
+    assert short.rank == pytest.approx(0.96 + 1.0 / np.sqrt(400))
+    assert Trial("wrls", short.parameters, 100, 0.96, 40_000).rank < long.rank
+    assert Trial("mogd", {"step": 1.0}, 100, 0.5, 4).rank == 0.5
+
+
+def test_the_slowest_method_decides_how_much_is_affordable():
+    head = head_of(field(steps=3000, sites=30), lags=9)
+    fast, slow = METHODS["wrls"], METHODS["mt-wrls-neighbours"]
+    assert tuning.affordable(head, [fast, slow]) == tuning.affordable(head, [slow]) < tuning.affordable(head, [fast])
+    assert tuning.affordable(head, [fast]) == 3000
+
+
+def test_a_feature_that_stands_still_is_refused():
+    panel = field(steps=60)
+    more = np.random.default_rng(0).normal(size=(60, 4, 2))
+    more[:, :, 1] = 7.0
+    head = Head.of(Chunk(panel.times, panel.tasks, panel.values, more), 3)
+    with pytest.raises(bd.InputError, match="feature 2 never changes in the part to tune on: leave it out"):
+        _ = head.scale
+    with pytest.raises(bd.InputError, match="never all there"):
+        _ = Head.of(Chunk(panel.times, panel.tasks, panel.values, more * np.nan), 3).scale
+
+
+def test_a_task_that_stands_still_may_join_later():
+    panel = field(steps=60)
+    values = panel.values.copy()
+    values[:, 1] = 0.0
+    chunk = Chunk(panel.times, panel.tasks, values, np.empty((60, 4, 0)))
+    assert Head.of(chunk, 3, keep_constant=True).tasks == ("site 1", "site 3", "site 4")
+    values[:, 2] = 1.0
+    with pytest.raises(bd.InputError, match=r"'site 2', 'site 3' never change in .*\(--keep-constant\)"):
+        Head.of(chunk, 3)

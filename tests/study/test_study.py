@@ -12,7 +12,7 @@ from braided.evaluation import PROTOCOLS, evaluate
 from braided.streams import embedded, read_table, wind_field
 from braided.study import METHODS, Results, Store, plan_for, run_study
 from braided.study.methods import Inputs
-from braided.study.plan import Unit
+from braided.study.plan import Plan, Unit
 from braided.study.run import METRICS, Window, forecast, run_part, run_unit, tune
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -131,6 +131,11 @@ def test_a_hidden_layer_stands_in_front_of_the_learner():
         model = bd.ELM(10, seed) | bd.MTWRLS(own.graph, 9, penalty=1.0)
         run = run_part(method.make, method, own, 1, "synchronous", parameters, seed)
         np.testing.assert_array_equal(run.forecast, evaluate(model, samples).forecast)
+
+
+def test_refits_are_in_proportion_to_the_window():
+    short = Window(np.zeros((100, 2)), ("a", "b"), Plan("x", (0,)), 28)
+    assert (short.every(METHODS["l21"]), short.every(METHODS["mt-wrls"])) == (5, 1)
 
 
 def test_naive_methods_are_what_they_say():

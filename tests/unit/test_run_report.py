@@ -318,3 +318,9 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(small, tmp_path, mo
     with pytest.raises(RuntimeError, match="out of ink"):
         write_run_report(small, tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("index.html", "old")]
+
+
+def test_the_mean_gain_is_the_mean_of_the_gains(small):
+    table = run_tables.errors(small.forecaster)
+    gains = Summary.of(small.forecaster).gains
+    assert table.rows[-1][table.columns.index("gain, %")] == run_tables.signed(np.mean(gains))

@@ -429,3 +429,22 @@ def test_what_is_no_table_is_not_written(tmp_path):
         write_table(panel, tmp_path / "x.xlsx")
     with pytest.raises(bd.InputError, match="has no value at all: there is nothing to write"):
         write_table(Panel("x", ("a",), np.arange(3), np.full((3, 1), np.nan), "made up"), path)
+
+
+def test_a_hole_in_a_second_file_does_not_erase_the_first(tmp_path):
+    def write(name, speeds):
+        head = "SiteID,1,Site Timezone,-5,Data Timezone,0,Longitude,-80.2,Latitude,26"
+        rows = [f"2012,1,1,0,{5 * step},{speed}" for step, speed in enumerate(speeds)]
+        text = [head, "Year,Month,Day,Hour,Minute,wind speed at 100m (m/s)", *rows]
+        (tmp_path / name).write_text("\n".join(text))
+
+    write("a.csv", [7.1, 7.2, 7.3])
+    write("b.csv", [7.1, "", 7.3])
+    assert read_wind_toolkit(tmp_path).values.ravel().tolist() == [7.1, 7.2, 7.3]
+
+
+def test_microseconds_are_written(tmp_path):
+    times = np.array(["2024-01-01T00:00:00.25", "2024-01-01T00:00:00.75", "2024-01-01T00:00:01"], "datetime64[us]")
+    panel = Panel("x", ("a", "b"), times, np.array([[1.0, 2], [3, 4], [5, 7]]), "made up")
+    write_table(panel, tmp_path / "x.csv")
+    np.testing.assert_array_equal(bd.streams.read_table(tmp_path / "x.csv").times, times)

@@ -385,9 +385,7 @@ def _live(
         raise InputError(
             f"none of {number} lines of standard input could be used: send JSON objects, or CSV with a header"
         )
-    note(
-        f"standard input ended after {number} lines, {skipped} of them bad; the model has learned {live.samples}"
-    )
+    note(f"standard input ended after {number} lines, {skipped} of them bad; the model has learned {live.samples}")
 
 
 def _decoded(raw: bytes, number: int) -> str:

@@ -102,6 +102,9 @@ class Head:
             raise InputError(
                 "the further features are never all there in the part to tune on: name others (--features)"
             )
+        still = np.flatnonzero(np.ptp(rows, axis=0) == 0.0)
+        if len(still):
+            raise InputError(f"feature {still[0] + 1} never changes in the part to tune on: leave it out (--features)")
         return Scale.fit(rows)
 
     @cached_property

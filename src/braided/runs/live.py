@@ -82,6 +82,11 @@ class Live:
 
     def _insist(self, row: Row, number: int) -> None:
         """Refuse a row that does not belong here; a task that came too late is waited for in the next rounds."""
+        known = self.forecaster
+        if known is not None and known.rounds:
+            kinds = [(row.is_dated, self.lines.is_utc), (known.is_dated, known.about.get("utc", self.lines.is_utc))]
+            if kinds[0] != kinds[1]:
+                raise InputError(f"line {number} has a time of another kind than the model has learned: use the same")
         if self._last is not None and row.time <= self._last:
             self._expected |= row.values.keys()
             shown, names = time_in_words(row.time, row.is_dated), ", ".join(row.values)
@@ -94,11 +99,6 @@ class Live:
             raise InputError(f"line {number} lies before the round that is coming in: send lines in order of time")
         if coming is not None and coming.time == row.time and (twice := row.values.keys() & coming.values.keys()):
             raise InputError(f"line {number} gives {min(twice)!r} for the second time in a round: send each once")
-        known = self.forecaster
-        if known is not None and known.rounds:
-            kinds = [(row.is_dated, self.lines.is_utc), (known.is_dated, known.about.get("utc", self.lines.is_utc))]
-            if kinds[0] != kinds[1]:
-                raise InputError(f"line {number} has a time of another kind than the model has learned: use the same")
         logarithm = self.settings.logarithm if self.forecaster is None else self.forecaster.units.logarithm
         if logarithm and (bad := [value for value in row.values.values() if value <= 0.0]):
             raise InputError(f"line {number} gives {bad[0]:g}, which has no logarithm: use NA")
