@@ -85,6 +85,11 @@ def test_a_saved_model_forecasts_the_next_round(finished, tmp_path):
     assert lines[0] == "time,task,forecast,low,high"
     assert lines[1].startswith("2012-01-02T17:40:00,site 1,")
     assert bd.load(tmp_path / "later.braided").rounds == 500
+    last = pd.read_csv(more)
+    last[:-1].to_csv(tmp_path / "short.csv", index=False)  # without the last value of the last round
+    short = braided("forecast", model, tmp_path / "short.csv", "--format", "csv")
+    assert f"no forecast for '{last.site.iloc[-1]}': the last round has no value of theirs" in short.stderr
+    assert len(short.stdout.splitlines()) == 4
     assert bd.load(model).rounds == 400
 
 

@@ -198,6 +198,7 @@ def forecast(
 ) -> None:
     """Let a saved model learn newer rows, and print its forecasts of the next round."""
     from braided.forecasting.clock import time_in_words
+    from braided.graph import listed
     from braided.runs import learn, load_forecaster
     from braided.state import save as save_model
 
@@ -210,7 +211,11 @@ def forecast(
         print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
     if save is not None:
         save_model(forecaster, save)
-    _print_forecasts(forecaster.ahead(), form, bool(forecaster.about.get("utc")))
+    made = forecaster.ahead()
+    left = [task for task in forecaster.tasks if task not in set(made.tasks)]
+    if left:
+        print(f"no forecast for {listed(left)}: the last round has no value of theirs", file=sys.stderr)
+    _print_forecasts(made, form, bool(forecaster.about.get("utc")))
 
 
 def inspect(
