@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from braided.features import Lags as Lags
     from braided.features import Scale as Scale
     from braided.forecasting import Forecaster as Forecaster
+    from braided.forgetting import Directional as Directional
+    from braided.forgetting import Drift as Drift
     from braided.forgetting import Exponential as Exponential
+    from braided.forgetting import HalfLife as HalfLife
+    from braided.forgetting import Restore as Restore
     from braided.graph import TaskGraph as TaskGraph
     from braided.learners import L21 as L21
     from braided.learners import MADMM as MADMM
@@ -51,7 +55,7 @@ _HOMES = {
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
     "forecasting": "Forecaster",
-    "forgetting": "Exponential",
+    "forgetting": "Directional Drift Exponential HalfLife Restore",
     "graph": "TaskGraph",
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",

@@ -1,9 +1,17 @@
 """Forgetting: how fast the past fades, as a part that a recursive learner is given.
 
-A policy turns a chunk of samples into two factors each: what everything fades by before the sample is learned, and
-what the sample's own task fades by on top of that. The learner applies them and knows no more of it.
+| policy                | what the weights are taken to do     | what is forgotten                                  |
+|-----------------------|--------------------------------------|----------------------------------------------------|
+| `Exponential(σ, per)` | anything, slowly                     | everything alike, the prior too                    |
+| `HalfLife(duration)`  | the same, by the clock               | everything alike, by the time that has passed      |
+| `Restore(ρ)`          | wander, and come back to the prior   | towards the prior, so that sharing never fades     |
+| `Directional(σ)`      | anything, slowly                     | only what the new sample tells about               |
+| `Drift(q, graph)`     | wander for ever, alike tasks alike   | as much as they may have wandered                  |
 
->>> import numpy as np
+A policy turns a chunk of samples into *steps*: factors by which everything, the sample's own task, or what its input
+points to fades before the sample is learned, and motions of all weights at the opening of rounds. The learner applies
+them and knows no more of it.
+
 >>> Exponential(0.9, per="round").fades(np.array([True, False, True]))
 array([[0.9, 1. ],
        [1. , 1. ],
@@ -12,25 +20,39 @@ array([[0.9, 1. ],
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, final, runtime_checkable
+from datetime import timedelta
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 
 from braided.errors import InputError
-from braided.types import Flags, Floats
-from braided.validate import choice, floats, fraction
+from braided.graph import TaskGraph, TaskKey
+from braided.types import Flags, Floats, Ints
+from braided.validate import choice, floats, fraction, positive
+
+LEAST = 1e-9  # what a single step of the clock may fade to
 
 
 @runtime_checkable
 class Forgetting(Protocol):
-    """What a recursive learner asks of a policy."""
+    """What a recursive learner asks of a policy of one's own."""
 
     def fades(self, opens: Flags) -> Floats:
         """Return (n, 2): what everything, and what the sample's task, fades by before each sample.
 
         `opens` tells which samples are the first of their round.
         """
+
+
+class Steps(NamedTuple):
+    """What compiled code does before each sample of a chunk."""
+
+    fades: Floats  # (n, 3) what everything, the sample's own task, and the direction of its input fades by
+    moves: Floats  # (n,) what the information of all filters fades by before they move; 0 where they do not move
+    shrink: float  # what the weights are multiplied by when they move
+    noise: Floats  # (F, m, m) what is added to the covariance of the tasks' weights then, per filter of m tasks
 
 
 @final
@@ -67,6 +89,132 @@ class Exponential:
         return fades
 
 
+@final
+@dataclass(frozen=True)
+class HalfLife:
+    """Exponential forgetting by the clock: after `duration`, the past weighs half.
+
+    A sample learned t before the last round weighs ½^(t / duration), and so does the prior, counted from the first
+    round. Needs time stamps (or numbers) as rounds; `duration` is a timedelta, or a number in the units of the rounds.
+    However long the pause, one step fades by no more than 1e-9.
+    """
+
+    duration: float  # microseconds where it was a timedelta
+
+    def __post_init__(self) -> None:
+        """Turn a timedelta into microseconds."""
+        given: Any = self.duration
+        if isinstance(given, np.timedelta64):
+            given = given / np.timedelta64(1, "us")
+        elif isinstance(given, timedelta):
+            given = given / timedelta(microseconds=1)
+        object.__setattr__(self, "duration", positive(given, "duration"))
+
+    def factors(self, opens: Flags, labels: Ints, last: int, unlabelled: int) -> Floats:
+        """Return what everything fades by at the samples that open a round, and 0 at the others."""
+        if (labels == unlabelled).any():
+            raise InputError("HalfLife goes by the clock: give the time stamps of the samples as rounds=")
+        before = np.append(last if last != unlabelled else labels[:1], labels[:-1])[: labels.size]
+        elapsed = np.maximum(labels.astype(np.float64) - before, 0.0)
+        return np.where(opens, np.maximum(0.5 ** (elapsed / self.duration), LEAST), 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class Restore:
+    """Forgetting towards the prior: once a round w ← ρ w, P ← ρ² P + (1 − ρ²) P₀.
+
+    These are the steps of a Kalman filter for weights that wander but come back: w_n = ρ w_{n−1} + noise, with the
+    prior P₀ as what they are when nothing is known, so Cov(w_n, w_m) = ρ^|n−m| P₀. P never exceeds P₀, and the
+    coupling between the tasks never fades.
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        """Check it."""
+        object.__setattr__(self, "factor", fraction(self.factor, "factor"))
+
+
+@final
+@dataclass(frozen=True)
+class Directional:
+    """Forgetting only in the direction that the new sample tells about (Kulhavý's restricted exponential forgetting).
+
+    With r = z'Pz, the information about z fades to σ / r before the sample adds to it; of all else nothing is
+    forgotten: Φ ← Φ + (1 − (1 − σ)/r) z z'. Where the input does not go, P does not grow, so nothing winds up.
+
+    Reference: R. Kulhavý, Restricted exponential forgetting in real-time identification, Automatica 23 (1987).
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        """Check it."""
+        object.__setattr__(self, "factor", fraction(self.factor, "factor"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """Weights that wander, alike tasks alike: once a round P ← P + q A_Q⁻¹ ⊗ I.
+
+    A Kalman filter for a coupled random walk: Cov(w_n, w_m) = P₀ + min(n, m) q A_Q⁻¹ ⊗ I. `graph` gives A_Q, and
+    need not be the one of the prior; without it the learner's own is taken (one filter per task: none).
+    """
+
+    variance: float
+    graph: TaskGraph | None = None
+
+    def __post_init__(self) -> None:
+        """Check it."""
+        object.__setattr__(self, "variance", positive(self.variance, "variance"))
+
+
+Policy: TypeAlias = Forgetting | HalfLife | Restore | Directional | Drift
+
+
+def steps_of(
+    policy: Policy,
+    prior: Floats,
+    coupling: Floats,
+    tasks: Sequence[TaskKey],
+    opens: Flags,
+    labels: Ints,
+    last: int,
+    unlabelled: int,
+) -> Steps:
+    """Return the steps of a chunk of samples.
+
+    `prior` and `coupling` (F, m, m) are the covariances that the weights start from and, without a graph of its own,
+    drift with; `labels` are the rounds, `last` the one learned before, `unlabelled` what stands for none.
+    """
+    n = opens.size
+    fades, moves, shrink, noise = np.ones((n, 3)), np.zeros(n), 1.0, np.zeros_like(prior)
+    if isinstance(policy, HalfLife):
+        moves = policy.factors(opens, labels, last, unlabelled)
+    elif isinstance(policy, Restore):
+        moves, shrink, noise = opens.astype(np.float64), policy.factor, (1.0 - policy.factor**2) * prior
+    elif isinstance(policy, Drift):
+        moves, noise = opens.astype(np.float64), policy.variance * _coupling(policy.graph, coupling, tasks)
+    elif isinstance(policy, Directional):
+        fades[:, 2] = policy.factor
+    else:
+        fades[:, :2] = checked_fades(policy, opens)
+    return Steps(fades, moves, shrink, noise)
+
+
+def _coupling(graph: TaskGraph | None, own: Floats, tasks: Sequence[TaskKey]) -> Floats:
+    """The covariance that the weights drift with; a task that the graph does not know drifts by itself."""
+    if graph is None:
+        return own
+    known = [place for place, task in enumerate(tasks) if task in graph.tasks]
+    covariance = np.diag(np.full(len(tasks), float(np.diag(graph.inverse).mean())))
+    order = graph.indices([tasks[place] for place in known])
+    covariance[np.ix_(known, known)] = graph.inverse[np.ix_(order, order)]
+    return covariance[None]
+
+
 def checked_fades(policy: Forgetting, opens: Flags) -> Floats:
     """Ask the policy, and see that compiled code can rely on the answer where it is not our own."""
     if isinstance(policy, Exponential):
@@ -77,9 +225,9 @@ def checked_fades(policy: Forgetting, opens: Flags) -> Floats:
     return fades
 
 
-def as_forgetting(value: float | Forgetting) -> Forgetting:
+def as_forgetting(value: float | Policy) -> Policy:
     """Return the policy; a number means the paper's, a factor per sample."""
-    if isinstance(value, Forgetting):
+    if isinstance(value, Forgetting | HalfLife | Restore | Directional | Drift):
         return value
     return Exponential(fraction(value, "forgetting"))
 
@@ -88,6 +236,15 @@ def own_clock(value: float | Forgetting, learner: str) -> Forgetting:
     """Return the policy of a learner whose tasks each forget when they are seen; a number is the factor."""
     if isinstance(value, Exponential) and value.per != "task":
         raise InputError(f'forgetting is per={value.per!r}: each task of {learner} has its own clock, per="task"')
+    if isinstance(value, HalfLife | Restore | Directional | Drift):
+        raise InputError(f"forgetting is a {type(value).__name__}, which needs a covariance: give {learner} a number")
     if isinstance(value, Forgetting):
         return value
     return Exponential(fraction(value, "forgetting"), per="task")
+
+
+def own_policy(value: float | Policy, learner: str) -> Policy:
+    """Return the policy of a learner with one filter per task: of its own clock, or one of all clocks."""
+    if isinstance(value, Drift) and value.graph is not None:
+        raise InputError(f"the tasks of {learner} share nothing: give Drift without a graph")
+    return value if isinstance(value, HalfLife | Restore | Directional | Drift) else own_clock(value, learner)

@@ -31,7 +31,7 @@ from braided.errors import FileError
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import write_whole
 from braided.forecasting import Clock, Forecaster, Record, Units
-from braided.forgetting import Exponential
+from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
 from braided.learners import Learner
@@ -40,9 +40,9 @@ MAGIC = b"braided model\n"
 VERSION = 1
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Forecaster
-PARTS = {
-    part.__name__: part for part in (ELM, Chain, Clock, Exponential, Kernel, Lags, Record, Scale, TaskGraph, Units)
-}
+MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units)
+POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
+PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:

@@ -74,8 +74,8 @@ def test_deviation():
     assert rls.deviation(np.array([1.0, -1e-20, 2.0]), 3.0) == 0.0
 
 
-def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0):
-    return rls.learn_inplace(w, P, totals, np.empty(len(w)), len(w), start, x, y, 1.0, everything, own)
+def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0):
+    return rls.learn_inplace(w, P, totals, np.empty(len(w)), len(w), start, x, y, 1.0, everything, own, along)
 
 
 def test_the_scale_is_folded_in_before_it_overflows():
@@ -148,7 +148,8 @@ def test_progressive_is_the_loop_it_stands_for(F, ends, fade):
     w = state.weights.copy()
     X, y, tasks = rng.normal(size=(6, d)), rng.normal(size=6), np.array([0, 1, 2, 2, 0, 1])
     mean, std = np.empty(6), np.empty(6)
-    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), np.tile(fade, (6, 1)), mean, std)
+    still = np.tile([*fade, 1.0], (6, 1)), np.zeros(6), 1.0, np.zeros((F, T // F, T // F))
+    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), *still, mean, std)
     assert learned == 6
     information, expected = [np.linalg.inv(p) for p in P], np.empty(6)
     first = 0
@@ -184,8 +185,46 @@ def test_progressive_stops_at_what_it_cannot_learn():
     X = rng.normal(size=(5, 2))
     X[3] = 1e300
     mean = np.empty(5)
+    still = np.ones((5, 3)), np.zeros(5), 1.0, np.zeros((1, 2, 2))
     done = rls.progressive_inplace(
-        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), np.ones((5, 2)), mean, np.empty(0)
+        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), *still, mean, np.empty(0)
     )
     assert done == 3
     assert np.isfinite(state.weights).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-45, 2.0**45])
+@pytest.mark.parametrize("F", [1, 3])
+def test_weights_move(F, scale):
+    rng = np.random.default_rng(7)
+    T, d = 3, 2
+    state, P = filters(rng, F, T * d // F)
+    w, totals = state.weights.copy(), np.array([scale, 4.0, 5.0])
+    state.totals[:] = totals
+    noise = np.array([symmetric(rng, T // F) for _ in range(F)])
+    rls.move_inplace(state, d, 0.5, 0.8, noise)
+    np.testing.assert_allclose(state.weights, 0.8 * w)
+    np.testing.assert_allclose(state.totals[:, 1:], np.tile([2.0, 2.5], (F, 1)))
+    for f in range(F):
+        expected = 0.64 / 0.5 * scale * P[f] + np.kron(noise[f], np.eye(d))
+        np.testing.assert_allclose(whole(state.covariance[f]) * state.totals[f, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("along", [0.9, 0.5, 0.1])
+def test_forgetting_along_the_input_only(along):
+    """Information gains (1 − (1 − σ)/r) z z', and the gain is P z / (σ + r)."""
+    rng = np.random.default_rng(8)
+    n, start, x = 6, 2, rng.normal(size=2)
+    P, w = symmetric(rng, n), rng.normal(size=n)
+    z = np.zeros(n)
+    z[start : start + 2] = x
+    half, weights, totals = np.tril(P), w.copy(), np.array([1.0, 0.0, 0.0])
+    assert learn(half, weights, totals, start, x, y=1.5, along=along)
+    r = z @ P @ z
+    information = np.linalg.inv(P) + (1.0 - (1.0 - along) / r) * np.outer(z, z)
+    np.testing.assert_allclose(np.linalg.inv(whole(half) * totals[0]), information, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(weights, w + (1.5 - z @ w) * P @ z / (along + r), rtol=1e-12)
+    nothing = np.zeros(2)
+    before = half.copy()
+    assert learn(half, weights, totals, start, nothing, y=0.0, along=along)
+    np.testing.assert_array_equal(half, before)

@@ -164,7 +164,7 @@ def absorb_inplace(
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
         w[m] = 0.0
         m += 1
-    if not learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight, 1.0, 1.0):
+    if not learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight, 1.0, 1.0, 1.0):
         return False
     if grows:
         dictionaries.inputs[f, m - 1] = x

@@ -115,45 +115,78 @@ def learn_inplace(
     weight: float,
     everything: float,
     own: float,
+    along: float,
 ) -> bool:
     """Forget, then learn one sample; False, and nothing changed, where the arithmetic breaks down.
 
-    `everything` and `own` are what all tasks, and on top of that the sample's own, fade by; g is room to work in.
+    `everything` and `own` are what all tasks, and on top of that the sample's own, fade by, `along` what is known of
+    the sample's direction alone; g is room to work in.
     """
     stop = start + x.size
     gain_inplace(g, P, n, start, x)
     scale = totals[SCALE] / everything
     variance = scale / own * dot(g[start:stop], x)
-    s = 1.0 + weight * variance
+    s = along + weight * variance
     e = y - dot(w[start:stop], x)  # Eq. 16
     c = weight * scale / s  # Eq. 15, k(n) = c g
+    loss = c  # of P along g
+    if along < 1.0 and weight * variance > 0.0:
+        loss = c * (1.0 - (1.0 - along) / (weight * variance))
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(g[i]))
     if not (s > 0.0 and np.isfinite(s) and np.isfinite(weight * e * e / s) and np.isfinite(c * e / own * largest)):
         return False
-    if not rounding(P, start, x) * scale / own <= TOLERANCE * (1.0 + max(variance, 0.0)):
+    if not rounding(P, start, x) * scale / own <= TOLERANCE * (along + max(variance, 0.0)):
         return False
     evidence = everything
     if own != 1.0:
         fade_own_inplace(P, g, n, start, x.size, own)
         evidence *= own ** (x.size / n)  # the task's share of the evidence
+    if along != 1.0:
+        evidence *= along ** (x.size / n)
     totals[SCALE] = scale
-    totals[RESIDUAL] = evidence * totals[RESIDUAL] + weight * e * e / s
+    totals[RESIDUAL] = evidence * totals[RESIDUAL] + along * weight * e * e / s
     totals[COUNT] = evidence * totals[COUNT] + weight
     for i in range(n):
         w[i] += c * e * g[i]  # Eq. 17
     for i in range(n):
-        factor = c * g[i]
+        factor = loss * g[i]
         row = P[i]
         for j in range(i + 1):
             row[j] -= factor * g[j]  # Eq. 18
     if scale > FOLD:
-        for i in range(n):
-            for j in range(i + 1):
-                P[i, j] = min(max(P[i, j] * scale, -LARGEST), LARGEST)
-        totals[SCALE] = 1.0
+        fold_inplace(P, totals, n)
     return True
+
+
+@compiled
+def fold_inplace(P: Floats, totals: Floats, n: int) -> None:
+    """P ← scale P, scale ← 1."""
+    for i in range(n):
+        for j in range(i + 1):
+            P[i, j] = min(max(P[i, j] * totals[SCALE], -LARGEST), LARGEST)
+    totals[SCALE] = 1.0
+
+
+@compiled
+def move_inplace(filters: Filters, d: int, factor: float, shrink: float, noise: Floats) -> None:
+    """Let all information fade by `factor`, then w ← shrink w, P ← shrink² P + noise ⊗ I."""
+    n = filters.weights.shape[1]
+    for f in range(filters.weights.shape[0]):
+        P, totals = filters.covariance[f], filters.totals[f]
+        totals[SCALE] *= shrink * shrink / factor
+        totals[RESIDUAL] *= factor
+        totals[COUNT] *= factor
+        if not 1.0 / FOLD < totals[SCALE] < FOLD:
+            fold_inplace(P, totals, n)
+        for i in range(n):
+            filters.weights[f, i] *= shrink
+        for t in range(n // d):
+            for s in range(t + 1):
+                more = noise[f, t, s] / totals[SCALE]
+                for k in range(d):
+                    P[t * d + k, s * d + k] += more
 
 
 @compiled
@@ -178,12 +211,16 @@ def progressive_inplace(
     weights: Floats,
     ends: Ints,
     fades: Floats,
+    moves: Floats,
+    shrink: float,
+    noise: Floats,
     mean: Floats,
     std: Floats,
 ) -> int:
     """Forecast, then learn, group by group (`ends` holds their ends); the number of samples learned.
 
-    `fades` (n, 2) is what everything, and what the sample's own task, fades by before each sample.
+    `fades` (n, 3) is what everything, the sample's own task, and its direction fades by before each sample; where
+    `moves` is above 0, all information fades by it, and all weights move, by `shrink` and `noise`.
     """
     d = X.shape[1]
     n = filters.weights.shape[1]
@@ -195,7 +232,10 @@ def progressive_inplace(
         for i in range(first, end):
             f, start = tasks[i] * d // n, tasks[i] * d % n
             w, P, totals = filters.weights[f], filters.covariance[f], filters.totals[f]
-            if not learn_inplace(w, P, totals, g, n, start, X[i], y[i], weights[i], fades[i, 0], fades[i, 1]):
+            if moves[i] > 0.0:
+                move_inplace(filters, d, moves[i], shrink, noise)
+            fade = fades[i]
+            if not learn_inplace(w, P, totals, g, n, start, X[i], y[i], weights[i], fade[0], fade[1], fade[2]):
                 return i
         first = end
     return first

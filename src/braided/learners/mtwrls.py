@@ -44,11 +44,11 @@ from braided._compiled.rls import (
     progressive_inplace,
     symmetric,
 )
-from braided.forgetting import Forgetting, as_forgetting, checked_fades
+from braided.forgetting import Policy, as_forgetting, steps_of
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.joining import arrival, enlarge
-from braided.learners.samples import Batch
+from braided.learners.samples import NO_ROUND, Batch
 from braided.types import Floats, Ints
 from braided.validate import positive
 
@@ -68,8 +68,9 @@ class MTWRLS(Learner):
         choose it by a progressive run over past data, among powers of ten.
     forgetting
         A number in (0, 1] means the paper's: the past fades by it at every sample, of any task, so by its T-th power
-        per round. A policy of `braided.forgetting` says otherwise. Strong forgetting also fades the prior, and with
-        it the coupling between the tasks; where it makes the arithmetic break down, a NumericalError says so.
+        per round. A policy of `braided.forgetting` says otherwise: by round, by the clock, or without losing the prior
+        (`Restore`, `Directional`, `Drift`). Strong exponential forgetting also fades the prior, and with it the
+        coupling between the tasks; where it makes the arithmetic break down, a NumericalError says so.
     """
 
     parameters = ("penalty", "forgetting")
@@ -77,7 +78,7 @@ class MTWRLS(Learner):
     state: Filters
 
     def __init__(
-        self, graph: TaskGraph, n_features: int, penalty: float = 1.0, forgetting: float | Forgetting = 1.0
+        self, graph: TaskGraph, n_features: int, penalty: float = 1.0, forgetting: float | Policy = 1.0
     ) -> None:
         self.penalty = positive(penalty, "penalty")
         self.forgetting = as_forgetting(forgetting)
@@ -109,7 +110,11 @@ class MTWRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        return progressive_inplace(self.state, *batch.columns, checked_fades(self.forgetting, batch.opens), mean, std)
+        inverse = self.graph.inverse[None]
+        steps = steps_of(
+            self.forgetting, inverse / self.penalty, inverse, self.tasks, *batch.clock, self._last_round, NO_ROUND
+        )
+        return progressive_inplace(self.state, *batch.columns, *steps, mean, std)
 
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""

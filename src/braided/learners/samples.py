@@ -31,6 +31,11 @@ class Batch(NamedTuple):
         """What compiled functions take, one by one: it is faster for them than the whole."""
         return self[:5]
 
+    @property
+    def clock(self) -> tuple[Flags, Ints]:
+        """What tells the time: which samples open a round, and their labels."""
+        return self.opens, self.labels
+
     def after(self, done: int) -> Batch:
         """Return the samples that follow the first `done`, which end a group."""
         ends = self.ends[self.ends > done] - done

@@ -27,13 +27,13 @@ import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
 from braided._compiled.rls import SCALE, Filters, fresh_totals, noise_variance, predict, progressive_inplace, symmetric
-from braided.forgetting import Forgetting, checked_fades, own_clock
+from braided.forgetting import Policy, own_policy, steps_of
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.base import Learner
 from braided.learners.dictionary import KernelLearner, empty
 from braided.learners.joining import appended, without
-from braided.learners.samples import Batch
+from braided.learners.samples import NO_ROUND, Batch
 from braided.types import Floats, Ints
 from braided.validate import positive
 
@@ -55,10 +55,10 @@ class WRLS(Learner):
         tasks: Iterable[TaskKey] | TaskGraph,
         n_features: int,
         penalty: float = 1.0,
-        forgetting: float | Forgetting = 1.0,
+        forgetting: float | Policy = 1.0,
     ) -> None:
         self.penalty = positive(penalty, "penalty")
-        self.forgetting = own_clock(forgetting, "WRLS")
+        self.forgetting = own_policy(forgetting, "WRLS")
         super().__init__(TaskGraph.independent(tasks), n_features)
 
     @property
@@ -88,9 +88,13 @@ class WRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        both = checked_fades(self.forgetting, batch.opens).prod(axis=1)  # the filter that sees the sample is its task's
-        fades = np.stack([both, np.ones(len(both))], axis=1)
-        return progressive_inplace(self.state, *batch.columns, fades, mean, std)
+        unit = np.ones((self.graph.n_tasks, 1, 1))
+        steps = steps_of(
+            self.forgetting, unit / self.penalty, unit, self.tasks, *batch.clock, self._last_round, NO_ROUND
+        )
+        steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
+        steps.fades[:, 1] = 1.0
+        return progressive_inplace(self.state, *batch.columns, *steps, mean, std)
 
     def _joined(self, graph: TaskGraph) -> Filters:
         return appended(self.state, self._filters(1))
