@@ -53,6 +53,10 @@ class Steps(NamedTuple):
     moves: Floats  # (n,) what the information of all filters fades by before they move; 0 where they do not move
     shrink: float  # what the weights are multiplied by when they move
     noise: Floats  # (F, m, m) what is added to the covariance of the tasks' weights then, per filter of m tasks
+    relation: (
+        Floats  # (F, m, m) the information of the prior, for the guard against wind-up; empty where none is needed
+    )
+    limits: Floats  # (F, m) the prior variances
 
 
 @final
@@ -69,6 +73,10 @@ class Exponential:
     per="task": every task has a clock of its own, which ticks when the task is seen and fades what is known of that
     task only: Φ ← D Φ D with √σ on the task's places of the diagonal D, and the estimate stays. Without edges these
     are the independent filters of WRLS.
+
+    *Guard.* Where nothing new comes (a silent task, a constant input), the information fades without end, and P winds
+    up. Once a variance exceeds 1e8 times that of the prior, or the arithmetic breaks down, P is made anew from the
+    information, with a millionth of the prior put back. Where nothing winds up, nothing is changed.
     """
 
     factor: float
@@ -174,34 +182,45 @@ class Drift:
 Policy: TypeAlias = Forgetting | HalfLife | Restore | Directional | Drift
 
 
+class Prior(NamedTuple):
+    """What the weights of F filters, of m tasks each, start from."""
+
+    covariance: Floats  # (F, m, m)
+    information: Floats  # (F, m, m) its inverse
+    coupling: Floats  # (F, m, m) the covariance that they drift with, without a graph for that
+    variances: Floats  # (F, m)
+
+    @classmethod
+    def of(cls, coupling: Floats, relation: Floats, penalty: float) -> Prior:
+        """Return (λA)⁻¹ and all that goes with it, from A⁻¹ and A."""
+        covariance = coupling / penalty
+        return cls(covariance, penalty * relation, coupling, covariance.diagonal(axis1=1, axis2=2).copy())
+
+
 def steps_of(
-    policy: Policy,
-    prior: Floats,
-    coupling: Floats,
-    tasks: Sequence[TaskKey],
-    opens: Flags,
-    labels: Ints,
-    last: int,
-    unlabelled: int,
+    policy: Policy, prior: Prior, tasks: Sequence[TaskKey], opens: Flags, labels: Ints, last: int, unlabelled: int
 ) -> Steps:
     """Return the steps of a chunk of samples.
 
-    `prior` and `coupling` (F, m, m) are the covariances that the weights start from and, without a graph of its own,
-    drift with; `labels` are the rounds, `last` the one learned before, `unlabelled` what stands for none.
+    `labels` are the rounds, `last` the one learned before, `unlabelled` what stands for none.
     """
     n = opens.size
-    fades, moves, shrink, noise = np.ones((n, 3)), np.zeros(n), 1.0, np.zeros_like(prior)
+    fades, moves, shrink, noise = np.ones((n, 3)), np.zeros(n), 1.0, prior.covariance
+    relation, limits = prior.information[:0], prior.variances[:0]
     if isinstance(policy, HalfLife):
-        moves = policy.factors(opens, labels, last, unlabelled)
+        moves, noise = policy.factors(opens, labels, last, unlabelled), np.zeros_like(prior.covariance)
+        relation, limits = prior.information, prior.variances
     elif isinstance(policy, Restore):
-        moves, shrink, noise = opens.astype(np.float64), policy.factor, (1.0 - policy.factor**2) * prior
+        moves, shrink, noise = opens.astype(np.float64), policy.factor, (1.0 - policy.factor**2) * prior.covariance
     elif isinstance(policy, Drift):
-        moves, noise = opens.astype(np.float64), policy.variance * _coupling(policy.graph, coupling, tasks)
+        moves, noise = opens.astype(np.float64), policy.variance * _coupling(policy.graph, prior.coupling, tasks)
     elif isinstance(policy, Directional):
         fades[:, 2] = policy.factor
     else:
         fades[:, :2] = checked_fades(policy, opens)
-    return Steps(fades, moves, shrink, noise)
+        if (fades != 1.0).any() or not isinstance(policy, Exponential):  # what never fades never winds up
+            relation, limits = prior.information, prior.variances
+    return Steps(fades, moves, shrink, noise, relation, limits)
 
 
 def _coupling(graph: TaskGraph | None, own: Floats, tasks: Sequence[TaskKey]) -> Floats:

@@ -15,10 +15,9 @@ def symmetric(rng, n):
     return M @ M.T + n * np.eye(n)
 
 
-def filters(rng, F, n):
+def filters(rng, F, n, d=2):
     P = np.array([symmetric(rng, n) for _ in range(F)])
-    state = rls.Filters(rng.normal(size=(F, n)), np.tril(P), np.tile([1.0, 0.0, 0.0], (F, 1)))
-    return state, P
+    return rls.fresh_filters(rng.normal(size=(F, n)), P, np.linalg.inv(P), d), P
 
 
 def whole(P):
@@ -84,7 +83,8 @@ def test_the_scale_is_folded_in_before_it_overflows():
     half, nothing = np.tril(P), np.zeros(2)
     for _ in range(25):
         assert learn(half, np.zeros(4), totals, 0, nothing, 0.0, everything=0.01)
-        assert 1.0 <= totals[rls.SCALE] <= rls.FOLD
+        rls.fold_inplace(half, totals, 4)
+        assert totals[rls.SCALE] == 1.0
     np.testing.assert_allclose(half * totals[rls.SCALE], np.tril(P) / 0.01**25, rtol=1e-12)
     np.testing.assert_allclose(totals[rls.RESIDUAL], 3.0 * 0.01**25, rtol=1e-12)
 
@@ -148,7 +148,14 @@ def test_progressive_is_the_loop_it_stands_for(F, ends, fade):
     w = state.weights.copy()
     X, y, tasks = rng.normal(size=(6, d)), rng.normal(size=6), np.array([0, 1, 2, 2, 0, 1])
     mean, std = np.empty(6), np.empty(6)
-    still = np.tile([*fade, 1.0], (6, 1)), np.zeros(6), 1.0, np.zeros((F, T // F, T // F))
+    still = (
+        np.tile([*fade, 1.0], (6, 1)),
+        np.zeros(6),
+        1.0,
+        np.zeros((F, T // F, T // F)),
+        np.zeros((0, 1, 1)),
+        np.zeros((0, 1)),
+    )
     learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), *still, mean, std)
     assert learned == 6
     information, expected = [np.linalg.inv(p) for p in P], np.empty(6)
@@ -185,7 +192,7 @@ def test_progressive_stops_at_what_it_cannot_learn():
     X = rng.normal(size=(5, 2))
     X[3] = 1e300
     mean = np.empty(5)
-    still = np.ones((5, 3)), np.zeros(5), 1.0, np.zeros((1, 2, 2))
+    still = np.ones((5, 3)), np.zeros(5), 1.0, np.zeros((1, 2, 2)), np.zeros((0, 1, 1)), np.zeros((0, 1))
     done = rls.progressive_inplace(
         state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), *still, mean, np.empty(0)
     )
@@ -228,3 +235,109 @@ def test_forgetting_along_the_input_only(along):
     before = half.copy()
     assert learn(half, weights, totals, start, nothing, y=0.0, along=along)
     np.testing.assert_array_equal(half, before)
+
+
+@pytest.mark.parametrize("F", [1, 3])
+@pytest.mark.parametrize("fade", [(0.5, 1.0), (1.0, 0.5)])
+def test_the_information_is_that_of_the_covariance_and_brings_it_back(F, fade):
+    rng = np.random.default_rng(9)
+    T, d = 3, 2
+    m, n = T // F, T * d // F
+    A = symmetric(rng, T) if F == 1 else np.eye(T)
+    relation = np.array([A[f * m : (f + 1) * m, f * m : (f + 1) * m] for f in range(F)])
+    information = np.array([np.kron(part, np.eye(d)) for part in relation])
+    state = rls.fresh_filters(np.zeros((F, n)), np.linalg.inv(information), information, d)
+    limits = np.array([np.diag(np.linalg.inv(part)) for part in relation])
+    X, y, tasks = rng.normal(size=(40, d)), rng.normal(size=40), np.tile(np.arange(T), 14)[:40]
+    steps = np.tile([*fade, 1.0], (40, 1)), np.zeros(40), 1.0, np.zeros_like(relation), relation, limits
+    mean = np.empty(40)
+    ends = np.arange(1, 41)
+    assert rls.progressive_inplace(state, X, y, tasks, np.ones(40), ends, *steps, mean, np.empty(0)) == 40
+    for f in range(F):
+        P = whole(state.covariance[f]) * state.totals[f, rls.SCALE]
+        w = state.weights[f].copy()
+        held = state.base[f] / state.totals[f, rls.SCALE]
+        for t in range(m):
+            own = slice(t * d, t * d + d)
+            held[own, own] += state.gained[f * m + t] / state.totals[f, rls.SCALE]
+        np.testing.assert_allclose(held, np.linalg.inv(P), rtol=1e-8, atol=1e-9)
+        count = state.guarded[f]
+        assert rls.rebuild_inplace(state, f, d, relation)
+        put_back = rls.FLOOR * np.kron(relation[f], np.eye(d))
+        expected = np.linalg.inv(held + put_back)
+        np.testing.assert_allclose(whole(state.covariance[f]), expected, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(state.weights[f], expected @ (held @ w), rtol=1e-8, atol=1e-12)
+        assert (state.totals[f, rls.SCALE], state.guarded[f]) == (1.0, count + 1)
+
+
+def test_information_that_is_not_positive_definite_is_left_alone():
+    state = rls.fresh_filters(np.ones((1, 2)), np.eye(2)[None], np.zeros((1, 2, 2)), 2)
+    state.gained[0] = [[np.inf, 0.0], [0.0, 1.0]]
+    assert not rls.rebuild_inplace(state, 0, 2, np.ones((1, 1, 1)))
+    state.gained[0] = [[-1.0, 0.0], [0.0, 1.0]]
+    assert not rls.rebuild_inplace(state, 0, 2, np.ones((1, 1, 1)))
+    np.testing.assert_array_equal(state.covariance[0], np.eye(2))
+
+
+def test_a_covariance_that_winds_up_is_made_anew_when_the_scale_is_folded():
+    state = rls.fresh_filters(np.ones((1, 2)), 1e9 * np.eye(2)[None], 1e-9 * np.eye(2)[None], 2)
+    state.totals[0, rls.SCALE] = 2.0
+    rls.settle_inplace(state, 0, 2, np.ones((1, 1, 1)), np.ones((1, 1)))
+    assert state.guarded[0] == 1
+    assert state.covariance[0, 0, 0] < 1e6
+
+
+@pytest.mark.parametrize("spread", [0.0, 50.0, 140.0])
+def test_the_inverse_whatever_the_units(spread):
+    rng = np.random.default_rng(10)
+    M, units = symmetric(rng, 6), 10.0 ** rng.uniform(-spread, spread, 6)
+    A = M * np.outer(units, units)
+    assert linear.invert_inplace(A)
+    np.testing.assert_allclose(A * np.outer(units, units), np.linalg.inv(M), rtol=1e-10)
+
+
+def test_the_inverse_of_what_rounding_made_indefinite():
+    A = np.ones((3, 3)) + np.diag([0.0, 0.0, 1e-17])
+    assert linear.invert_inplace(A)
+    assert np.isfinite(A).all()
+    assert np.linalg.eigvalsh(A)[0] > 0.0
+    for bad in (np.diag([1.0, 0.0]), np.diag([1.0, np.inf]), np.array([[1.0, 2.0], [2.0, 1.0]])):
+        assert not linear.invert_inplace(bad.copy())
+
+
+def test_weights_move_at_the_opening_of_rounds_and_what_winds_up_then_is_made_anew():
+    """Half-lives of a tenth of a round and nothing to learn: all information fades, and comes back by the guard."""
+    state = rls.fresh_filters(np.ones((1, 2)), np.eye(2)[None], np.eye(2)[None], 1)
+    n = 12
+    moves = np.where(np.arange(n) % 2 == 0, 1e-3, 0.0)
+    relation, limits = np.eye(2)[None], np.ones((1, 2))
+    steps = np.ones((n, 3)), moves, 1.0, np.zeros((1, 2, 2)), relation, limits
+    mean, nothing = np.empty(n), np.zeros((n, 1))
+    tasks, ends = np.arange(n) % 2, np.arange(2, n + 1, 2)
+    assert rls.progressive_inplace(state, nothing, np.zeros(n), tasks, np.ones(n), ends, *steps, mean, np.empty(0)) == n
+    assert state.guarded[0] > 0
+    assert state.covariance[0, 0, 0] * state.totals[0, rls.SCALE] < 1e12
+
+
+def test_a_refused_sample_is_learned_by_a_covariance_made_anew_or_leaves_no_trace():
+    u, v = np.array([1.0, 1.0]) / np.sqrt(2), np.array([1.0, -1.0]) / np.sqrt(2)
+    wound_up, information = 1e16 * np.outer(v, v) + np.outer(u, u), 1e-16 * np.outer(v, v) + np.outer(u, u)
+    steps = np.ones((1, 3)), np.zeros(1), 1.0, np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.ones((1, 1))
+    for x, learned in ((u, 1), (np.array([1e200, 0.0]), 0)):
+        state = rls.fresh_filters(np.ones((1, 2)), wound_up[None], information[None], 2)
+        before = [array.copy() for array in state]
+        done = rls.progressive_inplace(
+            state,
+            x[None],
+            np.ones(1),
+            np.zeros(1, np.int64),
+            np.ones(1),
+            np.ones(1, np.int64),
+            *steps,
+            np.empty(1),
+            np.empty(0),
+        )
+        assert done == state.guarded[0] == learned
+        if not learned:
+            for array, old in zip(state, before, strict=True):
+                np.testing.assert_array_equal(array, old)

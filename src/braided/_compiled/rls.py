@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from braided._compiled import compiled
-from braided._compiled.linear import dot
+from braided._compiled.linear import dot, invert_inplace
 from braided.types import Floats, Ints
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of Filters.totals
-FOLD = 2.0**40  # fold the scale into P long before either leaves the range of a double
-LARGEST = 1e300  # no entry of P grows beyond, however long a task is silent under forgetting
+FOLD = 2.0**10  # fold the scale into P, and look whether it winds up
+BOUND = 1e8  # times the prior variance, beyond which it does
+FLOOR = 1e-6  # of the prior, which comes back then
+LARGEST = 1e300  # no entry of P grows beyond where there is no guard
 ROUNDING = 2.0**-52
 TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
 
@@ -44,6 +46,18 @@ class Filters(NamedTuple):
     weights: Floats  # (F, n) the tasks' weights, stacked
     covariance: Floats  # (F, n, n) lower triangle of P / scale
     totals: Floats  # (F, 3) scale of P, minimum of the objective, effective number of samples
+    base: Floats  # (F, n, n) scale times the information that P started from
+    gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
+    guarded: Ints  # (F,) how often P was made anew from the information
+
+
+def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int) -> Filters:
+    """Return F filters (F, n) with their covariances and informations (F, n, n), before the first sample."""
+    n_filters, n = weights.shape
+    gained = np.zeros((n_filters * n // d, d, d))
+    return Filters(
+        weights, np.tril(covariance), fresh_totals(n_filters), information, gained, np.zeros(n_filters, np.int64)
+    )
 
 
 @compiled
@@ -103,6 +117,80 @@ def fade_own_inplace(P: Floats, g: Floats, n: int, start: int, d: int, own: floa
 
 
 @compiled
+def account_inplace(filters: Filters, f: int, task: int, start: int, x: Floats, added: float, own: float) -> None:
+    """Take the sample that filter f has just learned into the information, after what is known of its task fades."""
+    n, d = filters.weights.shape[1], x.size
+    scale = filters.totals[f, SCALE]
+    gained = filters.gained[task]
+    if own != 1.0:
+        root = np.sqrt(own)
+        base = filters.base[f]
+        for k in range(start, start + d):
+            for j in range(n):
+                base[k, j] *= root
+                base[j, k] *= root
+        gained *= own
+    for k in range(d):
+        for j in range(d):
+            gained[k, j] += added * scale * x[k] * x[j]
+
+
+@compiled
+def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
+    """Make P of filter f anew from the information, with a little of the prior `relation` ⊗ I put back.
+
+    False, and nothing changed, where even that is not positive definite.
+    """
+    n = filters.weights.shape[1]
+    m = n // d
+    w, totals = filters.weights[f], filters.totals[f]
+    information = filters.base[f] / totals[SCALE]
+    pull = np.zeros(n)
+    for t in range(m):
+        block = filters.gained[f * m + t] / totals[SCALE]
+        for k in range(d):
+            for j in range(d):
+                information[t * d + k, t * d + j] += block[k, j]
+            for s in range(m):
+                more = FLOOR * relation[f, t, s]
+                information[t * d + k, s * d + k] += more
+                pull[t * d + k] += more * w[s * d + k]
+    if not np.isfinite(information).all() or not invert_inplace(information):
+        return False
+    for i in range(n):
+        w[i] -= dot(information[i], pull)
+        for j in range(i + 1):
+            filters.covariance[f, i, j] = information[i, j]
+    for t in range(m):
+        filters.gained[f * m + t] /= totals[SCALE]
+        for s in range(m):
+            for k in range(d):
+                filters.base[f, t * d + k, s * d + k] += FLOOR * relation[f, t, s] * totals[SCALE]
+    filters.base[f] /= totals[SCALE]
+    totals[SCALE] = 1.0
+    filters.guarded[f] += 1
+    return True
+
+
+@compiled
+def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: Floats) -> None:
+    """Fold the scale of filter f; where P has wound up far beyond the prior variances (`limits`), make it anew."""
+    P, totals = filters.covariance[f], filters.totals[f]
+    scale = totals[SCALE]
+    fold_inplace(P, totals, filters.weights.shape[1])
+    if relation.size:
+        m = filters.weights.shape[1] // d
+        filters.base[f] /= scale
+        for t in range(m):
+            filters.gained[f * m + t] /= scale
+        for t in range(m):
+            for k in range(d):
+                if not P[t * d + k, t * d + k] <= BOUND * limits[f, t]:
+                    rebuild_inplace(filters, f, d, relation)
+                    return
+
+
+@compiled
 def learn_inplace(
     w: Floats,
     P: Floats,
@@ -155,9 +243,32 @@ def learn_inplace(
         row = P[i]
         for j in range(i + 1):
             row[j] -= factor * g[j]  # Eq. 18
-    if scale > FOLD:
-        fold_inplace(P, totals, n)
     return True
+
+
+@compiled
+def rescue_inplace(
+    filters: Filters,
+    f: int,
+    relation: Floats,
+    g: Floats,
+    start: int,
+    x: Floats,
+    y: float,
+    weight: float,
+    fade: Floats,
+) -> bool:
+    """Learn a sample that was refused, by a P made anew; False, and nothing changed, where that does not help."""
+    n, d = filters.weights.shape[1], x.size
+    m = n // d
+    w, P, totals, base = filters.weights[f], filters.covariance[f], filters.totals[f], filters.base[f]
+    gained = filters.gained[f * m : (f + 1) * m]
+    before = w.copy(), P.copy(), totals.copy(), base.copy(), gained.copy(), filters.guarded[f]
+    if rebuild_inplace(filters, f, d, relation):
+        if learn_inplace(w, P, totals, g, n, start, x, y, weight, fade[0], fade[1], fade[2]):
+            return True
+        w[:], P[:], totals[:], base[:], gained[:], filters.guarded[f] = before
+    return False
 
 
 @compiled
@@ -178,8 +289,6 @@ def move_inplace(filters: Filters, d: int, factor: float, shrink: float, noise: 
         totals[SCALE] *= shrink * shrink / factor
         totals[RESIDUAL] *= factor
         totals[COUNT] *= factor
-        if not 1.0 / FOLD < totals[SCALE] < FOLD:
-            fold_inplace(P, totals, n)
         for i in range(n):
             filters.weights[f, i] *= shrink
         for t in range(n // d):
@@ -214,17 +323,21 @@ def progressive_inplace(
     moves: Floats,
     shrink: float,
     noise: Floats,
+    relation: Floats,
+    limits: Floats,
     mean: Floats,
     std: Floats,
 ) -> int:
     """Forecast, then learn, group by group (`ends` holds their ends); the number of samples learned.
 
     `fades` (n, 3) is what everything, the sample's own task, and its direction fades by before each sample; where
-    `moves` is above 0, all information fades by it, and all weights move, by `shrink` and `noise`.
+    `moves` is above 0, all information fades by it, and all weights move, by `shrink` and `noise`. `relation` (F, m, m)
+    is the information of the prior and `limits` (F, m) its variances, for the guard against wind-up; empty without.
     """
     d = X.shape[1]
     n = filters.weights.shape[1]
     g = np.empty(n)
+    guard = relation.size > 0
     first = 0
     for end in ends:
         deviations = std[first:end] if std.size else std
@@ -234,8 +347,18 @@ def progressive_inplace(
             w, P, totals = filters.weights[f], filters.covariance[f], filters.totals[f]
             if moves[i] > 0.0:
                 move_inplace(filters, d, moves[i], shrink, noise)
+                for other in range(filters.weights.shape[0]):
+                    if not 1.0 / FOLD < filters.totals[other, SCALE] < FOLD:
+                        settle_inplace(filters, other, d, relation, limits)
             fade = fades[i]
-            if not learn_inplace(w, P, totals, g, n, start, X[i], y[i], weights[i], fade[0], fade[1], fade[2]):
+            learned = learn_inplace(w, P, totals, g, n, start, X[i], y[i], weights[i], fade[0], fade[1], fade[2])
+            if not learned and guard:
+                learned = rescue_inplace(filters, f, relation, g, start, X[i], y[i], weights[i], fade)
+            if not learned:
                 return i
+            if guard:
+                account_inplace(filters, f, tasks[i], start, X[i], weights[i], fade[1])
+            if totals[SCALE] > FOLD:
+                settle_inplace(filters, f, d, relation, limits)
         first = end
     return first

@@ -29,7 +29,7 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Algorithm 1.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -38,17 +38,18 @@ from braided._compiled.rls import (
     RESIDUAL,
     SCALE,
     Filters,
-    fresh_totals,
+    fresh_filters,
     noise_variance,
     predict,
     progressive_inplace,
     symmetric,
 )
-from braided.forgetting import Policy, as_forgetting, steps_of
+from braided.forgetting import Policy, Prior, as_forgetting, steps_of
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.joining import arrival, enlarge
 from braided.learners.samples import NO_ROUND, Batch
+from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import positive
 
@@ -99,27 +100,27 @@ class MTWRLS(Learner):
         """s², the estimated variance of the noise; infinite before the first sample."""
         return float(noise_variance(self.state.totals)[0])
 
+    def _derive(self, graph: TaskGraph) -> None:
+        self._prior = Prior.of(graph.inverse[None], graph.dense_relation[None], self.penalty)
+
     def _start(self) -> Filters:
-        prior = self.graph.inverse / self.penalty
-        return _filter(
-            np.zeros((self.graph.n_tasks, self.n_features)),
-            np.kron(prior, np.eye(self.n_features)).astype(np.float64, copy=False),
-        )
+        each = np.eye(self.n_features)
+        covariance, information = (np.kron(part[0], each) for part in self._prior[:2])
+        return _filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        inverse = self.graph.inverse[None]
-        steps = steps_of(
-            self.forgetting, inverse / self.penalty, inverse, self.tasks, *batch.clock, self._last_round, NO_ROUND
-        )
-        return progressive_inplace(self.state, *batch.columns, *steps, mean, std)
+        steps = steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)
+        arguments: tuple[Any, ...] = (*batch.columns, *steps, mean, std)
+        return progressive_inplace(self.state, *arguments)
 
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
-        return _filter(weights, P, self.state.totals[0, RESIDUAL] + grown, self.state.totals[0, COUNT])
+        totals = self.state.totals[0]
+        return _filter(weights, P, inverse(P), totals[RESIDUAL] + grown, totals[COUNT])
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
@@ -127,10 +128,10 @@ class MTWRLS(Learner):
         stay = np.delete(np.arange(self.state.weights.size), np.s_[position * d : (position + 1) * d])
         totals = self.state.totals[0]
         P = self.covariance[np.ix_(stay, stay)]
-        return _filter(np.delete(self.coef, position, axis=0), P, totals[RESIDUAL], totals[COUNT])
+        return _filter(np.delete(self.coef, position, axis=0), P, inverse(P), totals[RESIDUAL], totals[COUNT])
 
 
-def _filter(weights: Floats, P: Floats, residual: float = 0.0, count: float = 0.0) -> Filters:
-    totals = fresh_totals(1)
-    totals[0, [RESIDUAL, COUNT]] = residual, count
-    return Filters(weights.reshape(1, -1), np.tril(P)[None], totals)
+def _filter(weights: Floats, P: Floats, information: Floats, residual: float = 0.0, count: float = 0.0) -> Filters:
+    state = fresh_filters(weights.reshape(1, -1), P[None], information[None], weights.shape[1])
+    state.totals[0, [RESIDUAL, COUNT]] = residual, count
+    return state

@@ -21,13 +21,13 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18 and 25–29.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
-from braided._compiled.rls import SCALE, Filters, fresh_totals, noise_variance, predict, progressive_inplace, symmetric
-from braided.forgetting import Policy, own_policy, steps_of
+from braided._compiled.rls import SCALE, Filters, fresh_filters, noise_variance, predict, progressive_inplace, symmetric
+from braided.forgetting import Policy, Prior, own_policy, steps_of
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.base import Learner
@@ -78,8 +78,12 @@ class WRLS(Learner):
 
     def _filters(self, n_tasks: int) -> Filters:
         d = self.n_features
-        covariance = np.tile(np.eye(d) / self.penalty, (n_tasks, 1, 1))
-        return Filters(np.zeros((n_tasks, d)), covariance, fresh_totals(n_tasks))
+        each = np.tile(np.eye(d), (n_tasks, 1, 1))
+        return fresh_filters(np.zeros((n_tasks, d)), each / self.penalty, self.penalty * each, d)
+
+    def _derive(self, graph: TaskGraph) -> None:
+        unit = np.ones((graph.n_tasks, 1, 1))
+        self._prior = Prior.of(unit, unit, self.penalty)
 
     def _start(self) -> Filters:
         return self._filters(self.graph.n_tasks)
@@ -88,13 +92,11 @@ class WRLS(Learner):
         predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        unit = np.ones((self.graph.n_tasks, 1, 1))
-        steps = steps_of(
-            self.forgetting, unit / self.penalty, unit, self.tasks, *batch.clock, self._last_round, NO_ROUND
-        )
+        steps = steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)
         steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
         steps.fades[:, 1] = 1.0
-        return progressive_inplace(self.state, *batch.columns, *steps, mean, std)
+        arguments: tuple[Any, ...] = (*batch.columns, *steps, mean, std)
+        return progressive_inplace(self.state, *arguments)
 
     def _joined(self, graph: TaskGraph) -> Filters:
         return appended(self.state, self._filters(1))
