@@ -60,6 +60,12 @@ def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: i
     )
 
 
+def variances(filters: Filters) -> Floats:
+    """Return the diagonals of P, of all filters."""
+    diagonals: Floats = filters.covariance.diagonal(axis1=1, axis2=2) * filters.totals[:, SCALE, None]
+    return diagonals.ravel()
+
+
 @compiled
 def gain_inplace(g: Floats, P: Floats, n: int, start: int, x: Floats) -> None:
     """g ← P z, for z that holds x from `start` on and zeros elsewhere: reads d columns of P only."""

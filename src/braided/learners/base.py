@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,16 @@ from braided.validate import count, floats, not_negative, real, same_length
 
 NOTHING: Floats = np.empty(0)
 MISSING = "drop the sample, or fill the value, beforehand"
+
+
+class Health(NamedTuple):
+    """How a learner is: what to look at after a year without watching it."""
+
+    samples: int  # learned
+    guarded: int = 0  # how often the arithmetic had to be rescued
+    largest_variance: float = np.nan  # of a weight, over that of the noise; NaN where there is none
+    spread: float = np.nan  # the largest variance over the smallest: at most the condition of P
+    dictionary: int = 0  # inputs that are kept, by kernel learners
 
 
 class Learner(ABC):
@@ -210,6 +220,11 @@ class Learner(ABC):
         position = self.graph.index(task)
         graph = self.graph.leave(task)
         self._settle(graph, self._left(graph, position))
+
+    @property
+    def health(self) -> Health:
+        """What it has learned, and how its arithmetic is."""
+        return Health(self.samples)
 
     @property
     def coef(self) -> Floats:

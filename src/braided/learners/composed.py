@@ -8,7 +8,7 @@ from typing import Any, final
 from braided.errors import InputError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph
-from braided.learners.base import Learner
+from braided.learners.base import Health, Learner
 from braided.learners.samples import Batch
 from braided.types import Floats, Ints
 from braided.validate import floats
@@ -51,6 +51,11 @@ class Composed(Learner):
     @samples.setter
     def samples(self, samples: int) -> None:
         self.learner.samples = samples
+
+    @property
+    def health(self) -> Health:
+        """The learner's."""
+        return self.learner.health
 
     @property
     def coef(self) -> Floats:

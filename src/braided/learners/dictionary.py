@@ -14,7 +14,7 @@ from braided._compiled.rls import RESIDUAL, fresh_totals, noise_variance, symmet
 from braided.errors import InputError, NumericalError
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
-from braided.learners.base import Learner
+from braided.learners.base import Health, Learner
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
@@ -52,6 +52,11 @@ class KernelLearner(Learner):
         steps = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a user's own has no program
         self._program = np.array(steps, dtype=np.float64)
         super().__init__(graph, n_features)
+
+    @property
+    def health(self) -> Health:
+        """What it has learned, and how large its dictionaries are."""
+        return Health(self.samples, dictionary=int(self.state.sizes.sum()))
 
     @property
     def coef(self) -> Floats:

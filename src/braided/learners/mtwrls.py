@@ -43,10 +43,11 @@ from braided._compiled.rls import (
     predict,
     progressive_inplace,
     symmetric,
+    variances,
 )
 from braided.forgetting import Policy, Prior, as_forgetting, steps_of
 from braided.graph import TaskGraph
-from braided.learners.base import Learner
+from braided.learners.base import Health, Learner
 from braided.learners.joining import arrival, enlarge
 from braided.learners.samples import NO_ROUND, Batch
 from braided.matrices import inverse
@@ -89,6 +90,13 @@ class MTWRLS(Learner):
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
         return self.state.weights.reshape(-1, self.n_features).copy()
+
+    @property
+    def health(self) -> Health:
+        """What it has learned, and how its arithmetic is."""
+        P = variances(self.state)
+        spread = float(P.max() / P.min())
+        return Health(self.samples, int(self.state.guarded.sum()), float(P.max()), spread)
 
     @property
     def covariance(self) -> Floats:

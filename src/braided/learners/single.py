@@ -26,11 +26,20 @@ from typing import Any, final
 import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
-from braided._compiled.rls import SCALE, Filters, fresh_filters, noise_variance, predict, progressive_inplace, symmetric
+from braided._compiled.rls import (
+    SCALE,
+    Filters,
+    fresh_filters,
+    noise_variance,
+    predict,
+    progressive_inplace,
+    symmetric,
+    variances,
+)
 from braided.forgetting import Policy, Prior, own_policy, steps_of
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
-from braided.learners.base import Learner
+from braided.learners.base import Health, Learner
 from braided.learners.dictionary import KernelLearner, empty
 from braided.learners.joining import appended, without
 from braided.learners.samples import NO_ROUND, Batch
@@ -65,6 +74,13 @@ class WRLS(Learner):
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
         return self.state.weights.copy()
+
+    @property
+    def health(self) -> Health:
+        """What it has learned, and how its arithmetic is."""
+        P = variances(self.state)
+        spread = float(P.max() / P.min())
+        return Health(self.samples, int(self.state.guarded.sum()), float(P.max()), spread)
 
     @property
     def covariance(self) -> Floats:
