@@ -21,7 +21,7 @@ array([[0.9, 1. ],
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
@@ -76,11 +76,14 @@ class Exponential:
 
     *Guard.* Where nothing new comes (a silent task, a constant input), the information fades without end, and P winds
     up. Once a variance exceeds 1e8 times that of the prior, or the arithmetic breaks down, P is made anew from the
-    information, with a millionth of the prior put back. Where nothing winds up, nothing is changed.
+    information, with a millionth of the prior put back. Where nothing winds up, nothing is changed. Factors far below
+    0.9 per sample wind up all the time, and each rescue costs O((dT)³); `guard=False` stops with a NumericalError
+    instead.
     """
 
     factor: float
     per: Literal["sample", "round", "task"] = "sample"
+    guard: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         """Check both."""
@@ -218,7 +221,7 @@ def steps_of(
         fades[:, 2] = policy.factor
     else:
         fades[:, :2] = checked_fades(policy, opens)
-        if (fades != 1.0).any() or not isinstance(policy, Exponential):  # what never fades never winds up
+        if not isinstance(policy, Exponential) or (policy.guard and policy.factor < 1.0):  # else nothing winds up
             relation, limits = prior.information, prior.variances
     return Steps(fades, moves, shrink, noise, relation, limits)
 

@@ -99,15 +99,24 @@ class Method:
         return HIDDEN_SEEDS if any("hidden" in stage for stage in self.stages) else 1
 
     def build(
-        self, parameters: Parameters, graph: TaskGraph, n_features: int, per: Clock, make: Make | None = None
+        self,
+        parameters: Parameters,
+        graph: TaskGraph,
+        n_features: int,
+        per: Clock,
+        make: Make | None = None,
+        guard: bool = True,
     ) -> Learner:
-        """Return the learner with these parameters, without a hidden layer; `per` is what MT-WRLS forgets by."""
+        """Return the learner with these parameters, without a hidden layer.
+
+        `per` is what MT-WRLS forgets by. Without `guard`, recursive least squares that winds up breaks down.
+        """
         rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ("hidden", "ridge")}
         make = make or self.make
         if make is None:
             raise InputError(f"{self.name} has no model: name a method that learns")
-        if make is MTWRLS:
-            rest["forgetting"] = Exponential(rest["forgetting"], per)
+        if make in (MTWRLS, WRLS):
+            rest["forgetting"] = Exponential(rest["forgetting"], per if make is MTWRLS else "task", guard)
         return make(graph_with(graph, parameters.get("ridge")), n_features, **rest)
 
     def candidates(self, stage: Grid, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:

@@ -81,7 +81,7 @@ def run_part(
 ) -> Evaluation:
     """Forecast the training (0) or test part (1) of a window from scratch; `seed` draws a hidden layer."""
     samples = window.parts(method.inputs, int(parameters.get("hidden", 0)), seed)[part]
-    learner = method.build(parameters, window.graph, samples.X.shape[1], window.plan.per, make)
+    learner = method.build(parameters, window.graph, samples.X.shape[1], window.plan.per, make, guard=False)
     return evaluate(learner, samples, protocol, every=window.every(method))
 
 
