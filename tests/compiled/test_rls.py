@@ -341,3 +341,10 @@ def test_a_refused_sample_is_learned_by_a_covariance_made_anew_or_leaves_no_trac
         if not learned:
             for array, old in zip(state, before, strict=True):
                 np.testing.assert_array_equal(array, old)
+
+
+def test_variances_are_the_diagonals():
+    state, P = filters(np.random.default_rng(11), 3, 2)
+    state.totals[:, rls.SCALE] = [1.0, 2.0, 3.0]
+    expected = np.concatenate([k * np.diag(part) for k, part in enumerate(P, 1)])
+    np.testing.assert_allclose(rls.variances(state), expected)
