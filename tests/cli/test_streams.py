@@ -99,11 +99,11 @@ def test_a_model_can_be_looked_into(finished, tmp_path):
     assert shown.returncode == 0, shown.stderr
     for text in ("mine.csv", "400 rounds", "site 1", "Errors by stream", "penalty"):
         assert text in shown.stdout
-    bd.save(bd.MTWRLS(bd.TaskGraph.pooled(["north", "south"]), 2), tmp_path / "plain")
+    bd.save(bd.MTWRLS(bd.TaskGraph.pooled(["north", "[/b]south"]), 2), tmp_path / "plain")  # no markup
     plain = braided("inspect", tmp_path / "plain")
     assert plain.returncode == 0, plain.stderr
     assert "MTWRLS" in plain.stdout
-    assert "north" in plain.stdout
+    assert "[/b]south" in plain.stdout
 
 
 def test_parameters_are_tuned_once_and_used_later(tmp_path):

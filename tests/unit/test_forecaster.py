@@ -254,6 +254,7 @@ def test_growth_is_learned_with_logarithms():
 
 REFUSED = [
     ({"times": [199 * STEP]}, "not after 1990: give each round once"),
+    ({"times": ["soon"]}, "times holds .*soon.*: give dates or integers"),
     ({"times": [1.5]}, "give datetime64 or integers"),
     ({"times": [[1]]}, "give datetime64 or integers"),
     ({"values": [[1.0, 2.0]]}, "times, tasks and features say"),
@@ -415,6 +416,8 @@ def test_times_of_pandas_and_texts_are_dates():
     model.advance([pd.Timestamp("2024-01-03")], values[2:3])
     model.advance(["2024-01-04"], values[3:])
     assert str(model.last_time) == "2024-01-04T00:00:00.000000"
+    model.advance([pd.Timestamp("2024-01-05 01:00", tz="Europe/Berlin")], values[3:])  # in UTC
+    assert str(model.last_time) == "2024-01-05T00:00:00.000000"
 
 
 def stamps_of(times):

@@ -244,7 +244,7 @@ def test_every_point_of_the_papers_grid_stays_finite_and_positive_definite(sigma
 
 
 @pytest.mark.parametrize("per", ["sample", "round", "task"])
-def test_where_nothing_winds_up_the_guard_changes_nothing(per, monkeypatch):
+def test_where_nothing_winds_up_the_guard_changes_nothing(per):
     rng = np.random.default_rng(11)
     X, y, tasks, rounds = random_stream(rng, 4, 3, n_rounds=200)
     graph = random_graph(rng, 4)

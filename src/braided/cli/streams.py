@@ -222,6 +222,8 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="A model that `run` or braided.save wrote.")], debug: Debug = False
 ) -> None:
     """Say what a saved model is, what it has seen, how good it has been, and which tasks are alike."""
+    from rich.markup import escape
+
     import braided
     from braided.forecasting import Forecaster
     from braided.report.run_tables import facts, links
@@ -229,7 +231,7 @@ def inspect(
     loaded = braided.load(model)
     screen = console()
     for name, text in facts(loaded).items():
-        screen.print(f"[bold]{name}[/]: {text}", highlight=False)
+        screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Forecaster):
         _show(loaded)
     show(links(loaded.graph), screen)
@@ -315,7 +317,7 @@ def _show(forecaster: Forecaster) -> None:
     if table.rows:
         show(table, screen)
     for sentence in in_words(forecaster):
-        screen.print(f"• {sentence}", highlight=False)
+        screen.print(f"• {sentence}", highlight=False, markup=False)
 
 
 def _print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:

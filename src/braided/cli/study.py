@@ -117,4 +117,4 @@ def _show(results: Results) -> None:
         if table.group != "other":
             show(table, screen)
     for sentence in findings(results):
-        screen.print(f"• {sentence}", highlight=False)
+        screen.print(f"• {sentence}", highlight=False, markup=False)

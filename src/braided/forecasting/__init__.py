@@ -1,7 +1,8 @@
 """Forecasting: streams of values in, forecasts with intervals out."""
 
 from braided.forecasting.clock import Clock
-from braided.forecasting.forecaster import Forecaster, Forecasts, joined
+from braided.forecasting.forecaster import Forecaster
+from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.record import Record
 from braided.forecasting.units import Units
 

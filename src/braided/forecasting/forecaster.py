@@ -29,7 +29,7 @@ for a moment does not depend on how the values before arrived: all at once, in p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -37,36 +37,16 @@ from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
 from braided.forecasting.clock import NEVER, Clock, as_stamps
+from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.record import Record
 from braided.forecasting.units import LARGEST, Units
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
-from braided.types import Floats, Ints, Times
+from braided.learners.samples import plain_time
+from braided.types import Floats, Ints
 from braided.validate import share
 
 JOIN_AFTER = 20  # values, from which a new task's units are measured
-
-
-class Forecasts(NamedTuple):
-    """Forecasts, sorted by time and then in the order of the tasks."""
-
-    times: Times  # (n,)
-    places: Ints  # (n,) of the tasks, in `names`
-    names: tuple[TaskKey, ...]
-    actual: Floats  # (n,) what came; NaN where it is not known yet
-    forecast: Floats  # (n,)
-    low: Floats  # (n,) of the interval; NaN where there is none yet
-    high: Floats
-
-    @property
-    def tasks(self) -> list[TaskKey]:
-        """The task of each forecast."""
-        return [self.names[place] for place in self.places]
-
-    def columns(self) -> dict[str, Any]:
-        """Return them as columns of a table, such as `pandas.DataFrame(forecasts.columns())`."""
-        numbers = {name: getattr(self, name) for name in ("actual", "forecast", "low", "high")}
-        return {"time": self.times, "task": self.tasks} | numbers
 
 
 @final
@@ -193,7 +173,10 @@ class Forecaster:
         """Times as integers, in order and after all that was learned."""
         given = np.asarray(times)
         if given.dtype.kind in "OU" and given.size:
-            given = given.astype("datetime64[us]")
+            try:
+                given = np.array([plain_time(time) for time in given.ravel()], "datetime64[us]").reshape(given.shape)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"times holds {given.flat[0]!r}: give dates or integers ({error})") from error
         dated = given.dtype.kind == "M"
         if given.dtype.kind not in "iuM" or given.ndim != 1:
             raise InputError(f"times has dtype {given.dtype} and shape {given.shape}: give datetime64 or integers")
@@ -422,14 +405,6 @@ STATE = (
     "_recent_extras",
     "_calibration",
 )
-
-
-def joined(pieces: Sequence[Forecasts]) -> Forecasts:
-    """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
-    filled = [one for one in pieces if len(one.times)] or pieces[:1]  # of none, the kind of time may not be known
-    columns = zip(*((*one[:2], *one[3:]) for one in filled), strict=True)
-    times, places, *rest = (np.concatenate(column) for column in columns)
-    return Forecasts(times, places, pieces[-1].names, *rest)
 
 
 def _widened(array: Floats, more: int) -> Floats:

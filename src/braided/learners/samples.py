@@ -56,7 +56,7 @@ def as_labels(rounds: Any) -> Ints:
     """Turn labels or time stamps of rounds into integers, and check that they are in order."""
     given = np.asarray(rounds)
     if given.dtype.kind == "O":
-        given = np.array([_plain(label) for label in given.ravel()]).reshape(given.shape)
+        given = np.array([plain_time(label) for label in given.ravel()]).reshape(given.shape)
     if (given.dtype.kind not in "iuM" and given.size) or given.ndim != 1:
         found = f"dtype {given.dtype} and shape {given.shape}"
         raise InputError(f"rounds has {found}: give one integer, datetime or datetime64 per sample")
@@ -78,8 +78,8 @@ def as_labels(rounds: Any) -> Ints:
     return labels
 
 
-def _plain(label: Any) -> Any:
-    """Time stamps of Python and pandas as NumPy's, in UTC; anything else as it is."""
+def plain_time(label: Any) -> Any:
+    """Return time stamps of Python and pandas as NumPy's, in UTC; anything else as it is."""
     if isinstance(label, datetime) and label.tzinfo is not None:
         label = label.astimezone(UTC).replace(tzinfo=None)
     return np.datetime64(label, "us") if isinstance(label, date) else label

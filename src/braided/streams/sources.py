@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from braided.errors import FileError, InputError
+from braided.graph import Indexed, Table
 from braided.streams.panel import Panel
 from braided.types import Ints
 
@@ -147,7 +148,7 @@ class Frame(Source):
             self.name = self.place = data.name
             data = pa.table({"time": data.times} | dict(zip(data.tasks, data.values.T, strict=True)))
         try:
-            is_pandas = hasattr(data, "reset_index") and hasattr(data, "columns")
+            is_pandas = isinstance(data, Table) and isinstance(data, Indexed)
             table = pa.Table.from_pandas(data, preserve_index=True, nthreads=1) if is_pandas else pa.table(data)
         except (TypeError, ValueError, pa.ArrowException) as error:
             raise InputError(

@@ -1,0 +1,41 @@
+"""Forecasts: what a forecaster makes, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from braided.graph import TaskKey
+from braided.types import Floats, Ints, Times
+
+
+class Forecasts(NamedTuple):
+    """Forecasts, sorted by time and then in the order of the tasks."""
+
+    times: Times  # (n,)
+    places: Ints  # (n,) of the tasks, in `names`
+    names: tuple[TaskKey, ...]
+    actual: Floats  # (n,) what came; NaN where it is not known yet
+    forecast: Floats  # (n,)
+    low: Floats  # (n,) of the interval; NaN where there is none yet
+    high: Floats
+
+    @property
+    def tasks(self) -> list[TaskKey]:
+        """The task of each forecast."""
+        return [self.names[place] for place in self.places]
+
+    def columns(self) -> dict[str, Any]:
+        """Return them as columns of a table, such as `pandas.DataFrame(forecasts.columns())`."""
+        numbers = {name: getattr(self, name) for name in ("actual", "forecast", "low", "high")}
+        return {"time": self.times, "task": self.tasks} | numbers
+
+
+def joined(pieces: Sequence[Forecasts]) -> Forecasts:
+    """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
+    filled = [one for one in pieces if len(one.times)] or pieces[:1]  # of none, the kind of time may not be known
+    columns = zip(*((*one[:2], *one[3:]) for one in filled), strict=True)
+    times, places, *rest = (np.concatenate(column) for column in columns)
+    return Forecasts(times, places, pieces[-1].names, *rest)
