@@ -265,6 +265,15 @@ def own_clock(value: float | Forgetting, learner: str) -> Forgetting:
     return Exponential(fraction(value, "forgetting"), per="task")
 
 
+def kernel_policy(value: float | Policy, learner: str) -> Exponential | Restore | Directional:
+    """Return the policy of a learner with a dictionary: one that keeps to its prior, or 1 for none."""
+    if isinstance(value, Restore | Directional):
+        return value
+    if (value.factor if isinstance(value, Exponential) else value) == 1:
+        return Exponential(1.0)
+    raise InputError(f"forgetting is {value!r}: give {learner} a Restore or Directional, which keep to its prior, or 1")
+
+
 def own_policy(value: float | Policy, learner: str) -> Policy:
     """Return the policy of a learner with one filter per task: of its own clock, or one of all clocks."""
     if isinstance(value, Drift) and value.graph is not None:

@@ -73,8 +73,10 @@ def test_deviation():
     assert rls.deviation(np.array([1.0, -1e-20, 2.0]), 3.0) == 0.0
 
 
-def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0):
-    return rls.learn_inplace(w, P, totals, np.empty(len(w)), len(w), start, x, y, 1.0, everything, own, along)
+def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0, robust=0.0, errors=None):
+    fade, room = np.array([everything, own, along]), np.empty(len(w))
+    errors = np.zeros(2) if errors is None else errors
+    return rls.learn_inplace(w, P, totals, errors, room, len(w), start, x, y, 1.0, fade, robust) >= 0.0
 
 
 def test_the_scale_is_folded_in_before_it_overflows():
@@ -156,7 +158,7 @@ def test_progressive_is_the_loop_it_stands_for(F, ends, fade):
         np.zeros((0, 1, 1)),
         np.zeros((0, 1)),
     )
-    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), *still, mean, std)
+    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), *still, 0.0, mean, std)
     assert learned == 6
     information, expected = [np.linalg.inv(p) for p in P], np.empty(6)
     first = 0
@@ -194,7 +196,7 @@ def test_progressive_stops_at_what_it_cannot_learn():
     mean = np.empty(5)
     still = np.ones((5, 3)), np.zeros(5), 1.0, np.zeros((1, 2, 2)), np.zeros((0, 1, 1)), np.zeros((0, 1))
     done = rls.progressive_inplace(
-        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), *still, mean, np.empty(0)
+        state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), *still, 0.0, mean, np.empty(0)
     )
     assert done == 3
     assert np.isfinite(state.weights).all()
@@ -252,7 +254,7 @@ def test_the_information_is_that_of_the_covariance_and_brings_it_back(F, fade):
     steps = np.tile([*fade, 1.0], (40, 1)), np.zeros(40), 1.0, np.zeros_like(relation), relation, limits
     mean = np.empty(40)
     ends = np.arange(1, 41)
-    assert rls.progressive_inplace(state, X, y, tasks, np.ones(40), ends, *steps, mean, np.empty(0)) == 40
+    assert rls.progressive_inplace(state, X, y, tasks, np.ones(40), ends, *steps, 0.0, mean, np.empty(0)) == 40
     for f in range(F):
         P = whole(state.covariance[f]) * state.totals[f, rls.SCALE]
         w = state.weights[f].copy()
@@ -314,7 +316,8 @@ def test_weights_move_at_the_opening_of_rounds_and_what_winds_up_then_is_made_an
     steps = np.ones((n, 3)), moves, 1.0, np.zeros((1, 2, 2)), relation, limits
     mean, nothing = np.empty(n), np.zeros((n, 1))
     tasks, ends = np.arange(n) % 2, np.arange(2, n + 1, 2)
-    assert rls.progressive_inplace(state, nothing, np.zeros(n), tasks, np.ones(n), ends, *steps, mean, np.empty(0)) == n
+    y = np.zeros(n)
+    assert rls.progressive_inplace(state, nothing, y, tasks, np.ones(n), ends, *steps, 0.0, mean, np.empty(0)) == n
     assert state.guarded[0] > 0
     assert state.covariance[0, 0, 0] * state.totals[0, rls.SCALE] < 1e12
 
@@ -334,6 +337,7 @@ def test_a_refused_sample_is_learned_by_a_covariance_made_anew_or_leaves_no_trac
             np.ones(1),
             np.ones(1, np.int64),
             *steps,
+            0.0,
             np.empty(1),
             np.empty(0),
         )
@@ -348,3 +352,38 @@ def test_variances_are_the_diagonals():
     state.totals[:, rls.SCALE] = [1.0, 2.0, 3.0]
     expected = np.concatenate([k * np.diag(part) for k, part in enumerate(P, 1)])
     np.testing.assert_allclose(rls.variances(state), expected)
+
+
+def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviations():
+    rng = np.random.default_rng(12)
+    P, w, x, k = symmetric(rng, 4), rng.normal(size=4), rng.normal(size=2), 3.0
+    z = np.append(x, [0.0, 0.0])
+    totals, errors = np.array([1.0, 8.0, 4.0]), np.array([3.0, 20.0])
+    usual = (20.0 * 3.0 + rls.POOLED * 2.0) / (20.0 + rls.POOLED)
+    assert rls.usual_square(totals, errors) == pytest.approx(usual)
+    r = z @ P @ z
+    for y in (z @ w + 2.9 * np.sqrt(usual * (1 + r)), z @ w + 1e3, z @ w - 1e200):
+        half, weights, counts, seen = np.tril(P), w.copy(), totals.copy(), errors.copy()
+        assert learn(half, weights, counts, 0, x, y, robust=k, errors=seen)
+        e = y - z @ w
+        noise = max(1.0, e * (e / (k * k * usual)) - r) if abs(e) < 1e150 else np.inf
+        gain = P @ z / (noise + r)
+        np.testing.assert_allclose(weights, w + (gain * e if np.isfinite(noise) else 0.0), rtol=1e-10)
+        np.testing.assert_allclose(whole(half), P - np.outer(gain, P @ z), rtol=1e-9, atol=1e-12)
+        square = min(e * e / (1 + r), k * k * usual) if abs(e) < 1e150 else k * k * usual
+        np.testing.assert_allclose(counts, [1.0, 8.0 + square, 5.0])
+        np.testing.assert_allclose(seen, [3.0 + (square - 3.0) / 21.0, 21.0])
+
+
+def test_before_the_first_sample_nothing_is_unusual():
+    assert rls.usual_square(np.array([1.0, 0.0, 0.0]), np.zeros(2)) == 0.0
+    w, errors = np.zeros(2), np.zeros(2)
+    assert learn(np.eye(2), w, np.array([1.0, 0.0, 0.0]), 0, np.array([1.0, 0.0]), 1e6, robust=3.0, errors=errors)
+    assert w[0] == pytest.approx(5e5)
+    assert errors.tolist() == [pytest.approx(5e11), 1.0]
+
+
+def test_what_is_usual_is_what_was_so_lately():
+    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([1.0, rls.WINDOW])
+    learn(np.zeros((1, 1)), np.zeros(1), totals, 0, np.zeros(1), 1.5, robust=3.0, errors=errors)
+    assert errors.tolist() == [pytest.approx(1.0 + 1.25 / rls.WINDOW), rls.WINDOW]

@@ -5,6 +5,11 @@ It is recursive least squares in the coordinates of the dictionary. With K = U'U
 so P̃ = (Φ'Φ + λI)⁻¹ and β follow the plain recursion, and a new dictionary element is a new coordinate with
 prior variance 1/λ. The paper's P is U' P̃ U and its α is U⁻¹ β. No inverse of K is ever formed: K⁻¹ updated by
 recursion loses all digits for small novelty, the triangular factor does not.
+
+A dictionary that has outgrown its budget loses the element that matters least, as in KRLS-T (Van Vaerenbergh,
+Lázaro-Gredilla & Santamaría, IEEE Transactions on Neural Networks and Learning Systems 23, 2012), where late inputs
+count. Its coordinates are turned until one of them is what that element alone can express, and that one is dropped:
+what is known of all the others stays as it is.
 """
 
 from typing import NamedTuple
@@ -13,12 +18,13 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import dot
-from braided._compiled.rls import SCALE, deviation, learn_inplace, quadratic
-from braided.types import Floats, Ints
+from braided._compiled.rls import FOLD, SCALE, deviation, fold_inplace, learn_inplace, quadratic
+from braided.types import Flags, Floats, Ints
 
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
-ROUNDING = 2.0**-52
-CLEAR = 1e-6  # a novelty above this share of k(x, x) is news without a doubt
+UNBOUNDED = 2**62  # a budget of this size or more is none
+LATELY = 10  # times the budget is how many inputs the usage of an element remembers
+ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
 
 
 class Dictionaries(NamedTuple):
@@ -26,13 +32,19 @@ class Dictionaries(NamedTuple):
 
     inputs: Floats  # (F, capacity, d) the elements
     rows: Ints  # (F, capacity) the row of `prior` each element belongs to
+    norms: Floats  # (F, capacity) k(x, x) of the elements, the diagonal of K
     factor: Floats  # (F, capacity, capacity) U, upper triangular, K = U'U
+    precision: Floats  # (F, capacity) the diagonal of K⁻¹
+    usage: Floats  # (F, capacity) mean square of an element's share a in later inputs; where there is a budget
+    age: Floats  # (F, capacity) inputs that it is the mean of
     weights: Floats  # (F, capacity) β
     covariance: Floats  # (F, capacity, capacity) lower triangle of P̃
     totals: Floats  # (F, 3) as in rls.Filters
     sizes: Ints  # (F,) elements in use, m
     prior: Floats  # (R, R) A⁻¹: the prior covariance between the tasks
     places: Ints  # (T, 2) each task's dictionary, and its row of `prior`
+    errors: Floats  # (T, 2) as in rls.Filters
+    evicted: Ints  # (F,) elements that had to go
 
 
 class Limits(NamedTuple):
@@ -42,6 +54,10 @@ class Limits(NamedTuple):
     novelty: float
     relative: bool  # novelty is a share of k(x, x)
     budget: int  # no dictionary outgrows this
+    coherence: float  # an input more alike than this to an element is no news
+    along: float  # what is known of a sample's direction fades by this
+    shrink: float  # what is known of everything fades by this towards the prior, when a round opens
+    robust: float  # deviations beyond which an innovation weighs less; 0 for none
 
 
 @compiled
@@ -76,14 +92,20 @@ def evaluate(program: Floats, stack: Floats, a: Floats, b: Floats) -> float:
 @compiled
 def kernel_inplace(
     k: Floats, dictionaries: Dictionaries, program: Floats, stack: Floats, x: Floats, task: int
-) -> float:
-    """k ← k(D, x) by the multi-task kernel A⁻¹[s, t] κ(x, x'); returns k(x, x)."""
+) -> tuple[float, float]:
+    """k ← k(D, x) by the multi-task kernel A⁻¹[s, t] κ(x, x'); returns k(x, x) and the coherence.
+
+    That is the largest |k(x_j, x)| / √(k(x_j, x_j) k(x, x)) of all elements.
+    """
     f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
     relation = dictionaries.prior[row]
+    nearest = 0.0
     for j in range(dictionaries.sizes[f]):
         kappa = evaluate(program, stack, dictionaries.inputs[f, j], x)
         k[j] = relation[dictionaries.rows[f, j]] * kappa  # Eq. 31
-    return relation[row] * evaluate(program, stack, x, x)
+        nearest = max(nearest, k[j] * k[j] / dictionaries.norms[f, j])
+    kxx = relation[row] * evaluate(program, stack, x, x)
+    return kxx, np.sqrt(nearest / kxx) if kxx > 0.0 else 0.0
 
 
 @compiled
@@ -100,13 +122,12 @@ def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
 
 
 @compiled
-def rounding(U: Floats, phi: Floats, m: int) -> float:
-    """The rounding in δ, as a share of k(x, x): U'U is K up to rounding, and a = U⁻¹φ brings that into δ, squared."""
-    a, total = phi[:m].copy(), 1.0
+def unwhitened(U: Floats, phi: Floats, m: int) -> Floats:
+    """a = U⁻¹φ, what the elements weigh."""
+    a = phi[:m].copy()
     for i in range(m - 1, -1, -1):
         a[i] = (a[i] - dot(U[i, i + 1 : m], a[i + 1 :])) / U[i, i]
-        total += a[i] * a[i]
-    return 16.0 * ROUNDING * total
+    return a
 
 
 @compiled
@@ -120,12 +141,12 @@ def spread(dictionaries: Dictionaries, limits: Limits, f: int, phi: Floats, delt
 @compiled
 def coordinates_inplace(
     phi: Floats, dictionaries: Dictionaries, program: Floats, stack: Floats, x: Floats, task: int
-) -> tuple[float, float]:
-    """phi ← φ(x); returns its novelty δ and k(x, x)."""
+) -> tuple[float, float, float]:
+    """phi ← φ(x); returns its novelty δ, k(x, x) and its coherence."""
     f = dictionaries.places[task, 0]
-    kxx = kernel_inplace(phi, dictionaries, program, stack, x, task)
+    kxx, coherence = kernel_inplace(phi, dictionaries, program, stack, x, task)
     explained = whiten_inplace(phi, dictionaries.factor[f], dictionaries.sizes[f])
-    return max(kxx - explained, 0.0), kxx  # δ of Eq. 29
+    return max(kxx - explained, 0.0), kxx, coherence  # δ of Eq. 29
 
 
 @compiled
@@ -133,6 +154,78 @@ def forecast(dictionaries: Dictionaries, f: int, phi: Floats) -> float:
     """φ'β."""
     m = dictionaries.sizes[f]
     return dot(dictionaries.weights[f, :m], phi[:m])
+
+
+@compiled
+def turn_inplace(U: Floats, w: Floats, P: Floats, m: int, c: int, cos: float, sin: float) -> None:
+    """Turn the coordinates p = c and q = c + 1: p becomes sin q − cos p, and q becomes sin p + cos q."""
+    p, q = c, c + 1
+    for j in range(p, m):
+        U[p, j], U[q, j] = sin * U[q, j] - cos * U[p, j], sin * U[p, j] + cos * U[q, j]
+    w[p], w[q] = sin * w[q] - cos * w[p], sin * w[p] + cos * w[q]
+    for j in range(p):
+        P[p, j], P[q, j] = sin * P[q, j] - cos * P[p, j], sin * P[p, j] + cos * P[q, j]
+    pp, qp, qq = P[p, p], P[q, p], P[q, q]
+    P[p, p] = cos * cos * pp - 2.0 * cos * sin * qp + sin * sin * qq
+    P[q, p] = cos * sin * (qq - pp) + (sin * sin - cos * cos) * qp
+    P[q, q] = sin * sin * pp + 2.0 * cos * sin * qp + cos * cos * qq
+    for i in range(q + 1, m):
+        P[i, p], P[i, q] = sin * P[i, q] - cos * P[i, p], sin * P[i, p] + cos * P[i, q]
+
+
+@compiled
+def least_relevant(dictionaries: Dictionaries, f: int) -> int:
+    """The element without which the forecasts of late inputs change least, in the mean square.
+
+    Without j, the forecast of x changes by a_j(x) α_j / (K⁻¹)_jj, where a = K⁻¹k(D, x).
+    """
+    m = dictionaries.sizes[f]
+    alpha = unwhitened(dictionaries.factor[f], dictionaries.weights[f], m)
+    return int(np.argmin((alpha / dictionaries.precision[f, :m]) ** 2 * dictionaries.usage[f, :m]))
+
+
+@compiled
+def evict_inplace(dictionaries: Dictionaries, f: int, gone: int) -> None:
+    """Drop an element, and with it what only it can express, v with U'v = e_gone, of what is known."""
+    m = dictionaries.sizes[f]
+    last = m - 1
+    U, P, w = dictionaries.factor[f], dictionaries.covariance[f], dictionaries.weights[f]
+    v = np.zeros(m)
+    v[gone] = 1.0
+    whiten_inplace(v, U, m)
+    column = unwhitened(U, v, m)  # of K⁻¹
+    for c in range(gone, last):
+        length = np.hypot(v[c], v[c + 1])
+        turn_inplace(U, w, P, m, c, v[c + 1] / length, v[c] / length)
+        v[c + 1] = length
+    for i in range(last):
+        for j in range(max(gone, i), last):
+            U[i, j] = U[i, j + 1]
+    for j in range(last):
+        after = j if j < gone else j + 1
+        dictionaries.inputs[f, j] = dictionaries.inputs[f, after]
+        dictionaries.rows[f, j] = dictionaries.rows[f, after]
+        dictionaries.norms[f, j] = dictionaries.norms[f, after]
+        dictionaries.usage[f, j] = dictionaries.usage[f, after]
+        dictionaries.age[f, j] = dictionaries.age[f, after]
+        shared = column[after] * column[after] / column[gone]
+        dictionaries.precision[f, j] = max(dictionaries.precision[f, after] - shared, 1.0 / dictionaries.norms[f, j])
+    dictionaries.sizes[f] = last
+    dictionaries.evicted[f] += 1
+
+
+@compiled
+def restore_inplace(dictionaries: Dictionaries, limits: Limits) -> None:
+    """β ← ρ β, P̃ ← ρ² P̃ + (1 − ρ²) I/λ, of all dictionaries."""
+    for f in range(dictionaries.sizes.size):
+        P, totals = dictionaries.covariance[f], dictionaries.totals[f]
+        totals[SCALE] *= limits.shrink * limits.shrink
+        more = (1.0 - limits.shrink * limits.shrink) / (limits.penalty * totals[SCALE])
+        for i in range(dictionaries.sizes[f]):
+            dictionaries.weights[f, i] *= limits.shrink
+            P[i, i] += more
+        if totals[SCALE] < 1.0 / FOLD:
+            fold_inplace(P, totals, dictionaries.sizes[f])
 
 
 @compiled
@@ -145,6 +238,7 @@ def absorb_inplace(
     phi: Floats,
     delta: float,
     kxx: float,
+    coherence: float,
     y: float,
     weight: float,
 ) -> bool:
@@ -155,22 +249,41 @@ def absorb_inplace(
     if not np.isfinite(kxx):
         return False
     novelty = limits.novelty * (kxx if limits.relative else 1.0)
-    grows = delta > novelty and m < limits.budget and weight > 0.0
-    if grows and delta < CLEAR * kxx:
-        grows = delta > rounding(dictionaries.factor[f], phi, m) * kxx
+    grows = delta > novelty and coherence <= limits.coherence and weight > 0.0
+    U, a = dictionaries.factor[f], phi[:0]
+    bounded = limits.budget < UNBOUNDED
+    if grows or bounded:
+        a = unwhitened(U, phi, m)
+    if grows:
+        grows = delta > ROUNDING * (1.0 + dot(a, a)) * kxx  # U'U is K up to rounding, which a brings into δ, squared
     if grows:  # x is news: one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
         P[m, :m] = 0.0
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
         w[m] = 0.0
         m += 1
-    if not learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight, 1.0, 1.0, 1.0):
+    fade = np.array([1.0, 1.0, limits.along])
+    errors = dictionaries.errors[task]
+    if learn_inplace(w, P, totals, errors, g, m, 0, phi[:m], y, weight, fade, limits.robust) < 0.0:
         return False
+    if bounded and weight > 0.0:
+        for j in range(a.size):
+            dictionaries.age[f, j] = min(dictionaries.age[f, j] + 1.0, LATELY * limits.budget)
+            share = 0.0 if grows else a[j]
+            dictionaries.usage[f, j] += (share * share - dictionaries.usage[f, j]) / dictionaries.age[f, j]
     if grows:
         dictionaries.inputs[f, m - 1] = x
         dictionaries.rows[f, m - 1] = row
-        dictionaries.factor[f, :m, m - 1] = phi[:m]
+        dictionaries.norms[f, m - 1] = kxx
+        U[:m, m - 1] = phi[:m]
+        for j in range(m - 1):
+            dictionaries.precision[f, j] += a[j] * a[j] / delta
+        dictionaries.precision[f, m - 1] = 1.0 / delta
+        dictionaries.usage[f, m - 1] = 1.0
+        dictionaries.age[f, m - 1] = 1.0
         dictionaries.sizes[f] = m
+        if m > limits.budget:
+            evict_inplace(dictionaries, f, least_relevant(dictionaries, f))
     return True
 
 
@@ -183,7 +296,7 @@ def predict(
     stack = np.empty(program.shape[0])
     for i in range(tasks.size):
         f = dictionaries.places[tasks[i], 0]
-        delta, _ = coordinates_inplace(phi, dictionaries, program, stack, X[i], tasks[i])
+        delta, _, _ = coordinates_inplace(phi, dictionaries, program, stack, X[i], tasks[i])
         mean[i] = forecast(dictionaries, f, phi)
         if std.size:
             std[i] = spread(dictionaries, limits, f, phi, delta)
@@ -199,10 +312,11 @@ def progressive_inplace(
     tasks: Ints,
     weights: Floats,
     ends: Ints,
+    opens: Flags,
     mean: Floats,
     std: Floats,
 ) -> tuple[int, bool]:
-    """Forecast, then learn, group by group (`ends` holds their ends).
+    """Forecast, then learn, group by group (`ends` holds their ends, `opens` tells the first samples of rounds).
 
     Returns how many samples were learned, and whether it stopped for want of room (before a group, never inside).
     """
@@ -211,7 +325,7 @@ def progressive_inplace(
     stack = np.empty(program.shape[0])
     first = 0
     for end in ends:
-        if min(dictionaries.sizes.max() + end - first, limits.budget) > capacity:
+        if min(dictionaries.sizes.max() + end - first, limits.budget + 1) > capacity:
             return first, True
         alone = end == first + 1  # then the coordinates of the forecast serve for learning too
         if not alone:
@@ -219,12 +333,15 @@ def progressive_inplace(
             predict(dictionaries, limits, program, X[first:end], tasks[first:end], mean[first:end], deviations)
         for i in range(first, end):
             f = dictionaries.places[tasks[i], 0]
-            delta, kxx = coordinates_inplace(phi, dictionaries, program, stack, X[i], tasks[i])
+            delta, kxx, coherence = coordinates_inplace(phi, dictionaries, program, stack, X[i], tasks[i])
             if alone:
                 mean[i] = forecast(dictionaries, f, phi)
                 if std.size:
                     std[i] = spread(dictionaries, limits, f, phi, delta)
-            if not absorb_inplace(dictionaries, limits, g, X[i], tasks[i], phi, delta, kxx, y[i], weights[i]):
+            if opens[i] and limits.shrink < 1.0:
+                restore_inplace(dictionaries, limits)
+            novel = delta, kxx, coherence
+            if not absorb_inplace(dictionaries, limits, g, X[i], tasks[i], phi, *novel, y[i], weights[i]):
                 return i, False
         first = end
     return first, False

@@ -16,11 +16,14 @@ from braided._compiled.linear import dot, invert_inplace
 from braided.types import Floats, Ints
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of Filters.totals
+SQUARE, SEEN = 0, 1  # the columns of Filters.errors
 FOLD = 2.0**10  # fold the scale into P, and look whether it winds up
 BOUND = 1e8  # times the prior variance, beyond which it does
 FLOOR = 1e-6  # of the prior, which comes back then
 LARGEST = 1e300  # no entry of P grows beyond where there is no guard
 ROUNDING = 2.0**-52
+POOLED = 10.0  # errors of a task count as much as so many of all tasks, in the scale that a robust step goes by
+WINDOW = 1000.0  # errors that it remembers
 TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
 
 
@@ -49,6 +52,7 @@ class Filters(NamedTuple):
     base: Floats  # (F, n, n) scale times the information that P started from
     gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
     guarded: Ints  # (F,) how often P was made anew from the information
+    errors: Floats  # (T, 2) mean square of a task's innovations over what is expected of them, and how many; if robust
 
 
 def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int) -> Filters:
@@ -56,7 +60,13 @@ def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: i
     n_filters, n = weights.shape
     gained = np.zeros((n_filters * n // d, d, d))
     return Filters(
-        weights, np.tril(covariance), fresh_totals(n_filters), information, gained, np.zeros(n_filters, np.int64)
+        weights=weights,
+        covariance=np.tril(covariance),
+        totals=fresh_totals(n_filters),
+        base=information,
+        gained=gained,
+        guarded=np.zeros(n_filters, np.int64),
+        errors=np.zeros((len(gained), 2)),
     )
 
 
@@ -197,31 +207,49 @@ def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: F
 
 
 @compiled
+def usual_square(totals: Floats, errors: Floats) -> float:
+    """The square that an innovation usually has, over its variance: of the task's own, and a little of all tasks'."""
+    if totals[COUNT] <= 0.0:
+        return 0.0
+    pooled = totals[RESIDUAL] / totals[COUNT]
+    return (errors[SEEN] * errors[SQUARE] + POOLED * pooled) / (errors[SEEN] + POOLED)
+
+
+@compiled
 def learn_inplace(
     w: Floats,
     P: Floats,
     totals: Floats,
+    errors: Floats,
     g: Floats,
     n: int,
     start: int,
     x: Floats,
     y: float,
     weight: float,
-    everything: float,
-    own: float,
-    along: float,
-) -> bool:
-    """Forget, then learn one sample; False, and nothing changed, where the arithmetic breaks down.
+    fade: Floats,
+    robust: float,
+) -> float:
+    """Forget, then learn one sample; its weight, or −1, and nothing changed, where the arithmetic breaks down.
 
-    `everything` and `own` are what all tasks, and on top of that the sample's own, fade by, `along` what is known of
-    the sample's direction alone; g is room to work in.
+    `fade` is what all tasks, on top of that the sample's own, and what is known of the sample's direction alone fade
+    by; g is room to work in. Where `robust` is above 0, an innovation of more than so many deviations is given the
+    weight that makes it one of just so many, by the task's `errors` so far.
     """
+    everything, own, along = fade[0], fade[1], fade[2]
     stop = start + x.size
     gain_inplace(g, P, n, start, x)
     scale = totals[SCALE] / everything
     variance = scale / own * dot(g[start:stop], x)
     s = along + weight * variance
     e = y - dot(w[start:stop], x)  # Eq. 16
+    square, given = weight * e * e / s, weight
+    if robust > 0.0:
+        most = robust * robust * usual_square(totals, errors)
+        if square > most > 0.0:
+            weight = along / (e * e / most - variance)
+            s = along + weight * variance
+            square = most
     c = weight * scale / s  # Eq. 15, k(n) = c g
     loss = c  # of P along g
     if along < 1.0 and weight * variance > 0.0:
@@ -229,10 +257,10 @@ def learn_inplace(
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(g[i]))
-    if not (s > 0.0 and np.isfinite(s) and np.isfinite(weight * e * e / s) and np.isfinite(c * e / own * largest)):
-        return False
+    if not (s > 0.0 and np.isfinite(s) and np.isfinite(square) and np.isfinite(c * e / own * largest)):
+        return -1.0
     if not rounding(P, start, x) * scale / own <= TOLERANCE * (along + max(variance, 0.0)):
-        return False
+        return -1.0
     evidence = everything
     if own != 1.0:
         fade_own_inplace(P, g, n, start, x.size, own)
@@ -240,8 +268,11 @@ def learn_inplace(
     if along != 1.0:
         evidence *= along ** (x.size / n)
     totals[SCALE] = scale
-    totals[RESIDUAL] = evidence * totals[RESIDUAL] + along * weight * e * e / s
-    totals[COUNT] = evidence * totals[COUNT] + weight
+    totals[RESIDUAL] = evidence * totals[RESIDUAL] + along * square
+    totals[COUNT] = evidence * totals[COUNT] + given
+    if robust > 0.0 and given > 0.0:
+        errors[SEEN] = min(errors[SEEN] + 1.0, WINDOW)
+        errors[SQUARE] += (square - errors[SQUARE]) / errors[SEEN]
     for i in range(n):
         w[i] += c * e * g[i]  # Eq. 17
     for i in range(n):
@@ -249,7 +280,7 @@ def learn_inplace(
         row = P[i]
         for j in range(i + 1):
             row[j] -= factor * g[j]  # Eq. 18
-    return True
+    return weight
 
 
 @compiled
@@ -263,18 +294,21 @@ def rescue_inplace(
     y: float,
     weight: float,
     fade: Floats,
-) -> bool:
-    """Learn a sample that was refused, by a P made anew; False, and nothing changed, where that does not help."""
+    robust: float,
+) -> float:
+    """Learn a sample that was refused, by a P made anew; its weight, or −1, and nothing changed, if that can't be."""
     n, d = filters.weights.shape[1], x.size
     m = n // d
     w, P, totals, base = filters.weights[f], filters.covariance[f], filters.totals[f], filters.base[f]
     gained = filters.gained[f * m : (f + 1) * m]
     before = w.copy(), P.copy(), totals.copy(), base.copy(), gained.copy(), filters.guarded[f]
     if rebuild_inplace(filters, f, d, relation):
-        if learn_inplace(w, P, totals, g, n, start, x, y, weight, fade[0], fade[1], fade[2]):
-            return True
+        errors = filters.errors[f * m + start // d]
+        counted = learn_inplace(w, P, totals, errors, g, n, start, x, y, weight, fade, robust)
+        if counted >= 0.0:
+            return counted
         w[:], P[:], totals[:], base[:], gained[:], filters.guarded[f] = before
-    return False
+    return -1.0
 
 
 @compiled
@@ -331,6 +365,7 @@ def progressive_inplace(
     noise: Floats,
     relation: Floats,
     limits: Floats,
+    robust: float,
     mean: Floats,
     std: Floats,
 ) -> int:
@@ -339,6 +374,7 @@ def progressive_inplace(
     `fades` (n, 3) is what everything, the sample's own task, and its direction fades by before each sample; where
     `moves` is above 0, all information fades by it, and all weights move, by `shrink` and `noise`. `relation` (F, m, m)
     is the information of the prior and `limits` (F, m) its variances, for the guard against wind-up; empty without.
+    `robust` is the number of deviations beyond which an innovation weighs less, 0 for none.
     """
     d = X.shape[1]
     n = filters.weights.shape[1]
@@ -356,14 +392,14 @@ def progressive_inplace(
                 for other in range(filters.weights.shape[0]):
                     if not 1.0 / FOLD < filters.totals[other, SCALE] < FOLD:
                         settle_inplace(filters, other, d, relation, limits)
-            fade = fades[i]
-            learned = learn_inplace(w, P, totals, g, n, start, X[i], y[i], weights[i], fade[0], fade[1], fade[2])
-            if not learned and guard:
-                learned = rescue_inplace(filters, f, relation, g, start, X[i], y[i], weights[i], fade)
-            if not learned:
+            errors = filters.errors[tasks[i]]
+            weight = learn_inplace(w, P, totals, errors, g, n, start, X[i], y[i], weights[i], fades[i], robust)
+            if weight < 0.0 and guard:
+                weight = rescue_inplace(filters, f, relation, g, start, X[i], y[i], weights[i], fades[i], robust)
+            if weight < 0.0:
                 return i
             if guard:
-                account_inplace(filters, f, tasks[i], start, X[i], weights[i], fade[1])
+                account_inplace(filters, f, tasks[i], start, X[i], weight, fades[i, 1])
             if totals[SCALE] > FOLD:
                 settle_inplace(filters, f, d, relation, limits)
         first = end

@@ -8,7 +8,7 @@ each in the interleaved protocol, a whole round in the synchronous one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -81,6 +81,17 @@ class Learner(ABC):
     def _absorb(self, batch: Batch) -> int:
         """Learn without anybody asking for forecasts; for learners that save work by it."""
         return self._progressive(batch, np.empty(len(batch.X)), np.empty(0))
+
+    def _run_or_replay(
+        self, run: Callable[[Batch, Floats, Floats], int], batch: Batch, mean: Floats, std: Floats
+    ) -> int:
+        """Run samples that may move all weights; one that can't be learned then has moved none: run up to it anew."""
+        before = type(self.state)._make(array.copy() for array in self.state)
+        learned = run(batch, mean, std)
+        if learned < len(batch.X) and batch.opens[learned]:
+            self.state = before
+            run(batch.before(learned), mean, std)
+        return learned
 
     @abstractmethod
     def _joined(self, graph: TaskGraph) -> Any:

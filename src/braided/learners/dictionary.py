@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from braided._compiled import kernel_rls
-from braided._compiled.kernel_rls import Dictionaries, Limits
+from braided._compiled.kernel_rls import UNBOUNDED, Dictionaries, Limits
 from braided._compiled.rls import RESIDUAL, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
+from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
-from braided.validate import count, not_negative, positive
+from braided.validate import count, fraction, not_negative, positive
 
-UNBOUNDED = sys.maxsize
 FIRST_CAPACITY = 16
 
 
 class KernelLearner(Learner):
     """A learner on one dictionary or several; says how to forecast and learn, not how tasks and dictionaries relate."""
 
-    parameters = ("kernel", "penalty", "novelty", "budget", "novelty_relative")
+    parameters = (
+        "kernel",
+        "penalty",
+        "novelty",
+        "budget",
+        "novelty_relative",
+        "coherence",
+        "forgetting",
+        "robust",
+    )
     has_std = True
     state: Dictionaries
 
@@ -40,14 +48,28 @@ class KernelLearner(Learner):
         novelty: float = 1e-3,
         budget: int | None = None,
         novelty_relative: bool = False,
+        coherence: float = 1.0,
+        forgetting: float | Policy = 1.0,
+        robust: float | None = None,
     ) -> None:
         self.kernel = kernel
         self.penalty = positive(penalty, "penalty")
         self.novelty = not_negative(novelty, "novelty")
         self.budget = None if budget is None else count(budget, "budget")
         self.novelty_relative = bool(novelty_relative)
-        most = UNBOUNDED if self.budget is None else self.budget
-        self._limits = Limits(self.penalty, self.novelty, self.novelty_relative, most)
+        self.coherence = fraction(coherence, "coherence")
+        self.forgetting = kernel_policy(forgetting, type(self).__name__)
+        self.robust = None if robust is None else positive(robust, "robust")
+        self._limits = Limits(
+            penalty=self.penalty,
+            novelty=self.novelty,
+            relative=self.novelty_relative,
+            budget=UNBOUNDED if self.budget is None else self.budget,
+            coherence=self.coherence,
+            along=self.forgetting.factor if isinstance(self.forgetting, Directional) else 1.0,
+            shrink=self.forgetting.factor if isinstance(self.forgetting, Restore) else 1.0,
+            robust=self.robust or 0.0,
+        )
         self._kernel = as_kernel(kernel, count(n_features, "n_features"))
         steps = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a user's own has no program
         self._program = np.array(steps, dtype=np.float64)
@@ -80,7 +102,7 @@ class KernelLearner(Learner):
             kernel_rls.predict(self.state, self._limits, self._program, X, tasks, mean, std)
             return
         for i in range(len(X)):
-            phi, delta, _ = self._coordinates(X[i], tasks[i])
+            phi, (delta, *_) = self._coordinates(X[i], tasks[i])
             f = self.state.places[tasks[i], 0]
             mean[i] = kernel_rls.forecast(self.state, f, phi)
             if std.size:
@@ -89,11 +111,15 @@ class KernelLearner(Learner):
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         if not self._program.size:
             return self._progressive_in_python(batch, mean, std)
+        moves = self._limits.shrink < 1.0
+        return self._run_or_replay(self._run, batch, mean, std) if moves else self._run(batch, mean, std)
+
+    def _run(self, batch: Batch, mean: Floats, std: Floats) -> int:
         done = 0
         while True:
             rest = batch.after(done)
             learned, full = kernel_rls.progressive_inplace(
-                self.state, self._limits, self._program, *rest.columns, mean[done:], std[done:]
+                self.state, self._limits, self._program, *rest.columns, rest.opens, mean[done:], std[done:]
             )
             done += learned
             if not full:
@@ -105,7 +131,7 @@ class KernelLearner(Learner):
         before = self.state
         self.state = Dictionaries._make(array.copy() for array in before)
         try:
-            return self._loop(batch, mean, std)
+            return self._run_or_replay(self._loop, batch, mean, std)
         except BaseException:
             self.state = before
             raise
@@ -117,15 +143,17 @@ class KernelLearner(Learner):
             for i in range(first, end):
                 self._make_room(1)
                 x, y, task, weight = batch.X[i], batch.y[i], batch.tasks[i], batch.weights[i]
-                phi, delta, kxx = self._coordinates(x, task)
+                phi, novel = self._coordinates(x, task)
                 g = np.empty(len(phi))
-                if not kernel_rls.absorb_inplace(self.state, self._limits, g, x, task, phi, delta, kxx, y, weight):
+                if batch.opens[i] and self._limits.shrink < 1.0:
+                    kernel_rls.restore_inplace(self.state, self._limits)
+                if not kernel_rls.absorb_inplace(self.state, self._limits, g, x, task, phi, *novel, y, weight):
                     return i
             first = int(end)
         return first
 
-    def _coordinates(self, x: Floats, task: int) -> tuple[Floats, float, float]:
-        """φ(x) with room for one more, its novelty and k(x, x), for a kernel of the user's own."""
+    def _coordinates(self, x: Floats, task: int) -> tuple[Floats, tuple[float, float, float]]:
+        """φ(x) with room for one more; its novelty, k(x, x) and coherence; for a kernel of the user's own."""
         state = self.state
         f, row = state.places[task]
         m = int(state.sizes[f])
@@ -135,13 +163,14 @@ class KernelLearner(Learner):
             raise InputError(f"the kernel gave {kappa!r} for X {points.shape}: it must give a finite number per row")
         phi = state.prior[row, np.append(state.rows[f, :m], row)] * kappa
         kxx = float(phi[m])
+        nearest = (phi[:m] ** 2 / state.norms[f, :m]).max(initial=0.0)
         explained = kernel_rls.whiten_inplace(phi, state.factor[f], m)
-        return phi, max(kxx - explained, 0.0), kxx
+        return phi, (max(kxx - explained, 0.0), kxx, float(np.sqrt(nearest / kxx)) if kxx > 0.0 else 0.0)
 
     def _make_room(self, arriving: int) -> None:
         """See to it that every dictionary can take up the samples that arrive, doubling the capacity if not."""
         capacity = self.state.inputs.shape[1]
-        needed = min(int(self.state.sizes.max()) + arriving, self._limits.budget)
+        needed = min(int(self.state.sizes.max()) + arriving, self._limits.budget + 1)
         if needed > capacity:
             self.state = _padded(self.state, max(capacity, needed - capacity))
 
@@ -167,34 +196,41 @@ def empty(
     return Dictionaries(
         inputs=np.zeros((F, capacity, n_features)),
         rows=np.zeros((F, capacity), np.int64),
+        norms=np.zeros((F, capacity)),
         factor=np.zeros((F, capacity, capacity)),
+        precision=np.zeros((F, capacity)),
+        usage=np.zeros((F, capacity)),
+        age=np.zeros((F, capacity)),
         weights=np.zeros((F, capacity)),
         covariance=np.zeros((F, capacity, capacity)),
         totals=fresh_totals(F),
         sizes=np.zeros(F, np.int64),
         prior=prior.copy(),
         places=places,
+        errors=np.zeros((len(places), 2)),
+        evicted=np.zeros(F, np.int64),
     )
 
 
 def _padded(state: Dictionaries, extra: int) -> Dictionaries:
     """Return the same dictionaries with room for more elements."""
     grown = {}
-    for name, sides in {"inputs": 1, "rows": 1, "factor": 2, "weights": 1, "covariance": 2}.items():
+    for name in ("inputs", "rows", "norms", "factor", "precision", "usage", "age", "weights", "covariance"):
         array = getattr(state, name)
+        sides = 2 if name in ("factor", "covariance") else 1
         grown[name] = np.pad(array, [(0, 0)] + [(0, extra)] * sides + [(0, 0)] * (array.ndim - 1 - sides))
     return state._replace(**grown)
 
 
 def with_prior(
-    state: Dictionaries, penalty: float, kernel: Kernel | UserKernel, prior: Floats, places: Ints
+    state: Dictionaries, penalty: float, kernel: Kernel | UserKernel, prior: Floats, places: Ints, errors: Floats
 ) -> Dictionaries:
     """Return the one dictionary of a multi-task learner under another prior between the tasks.
 
     The samples stay as the dictionary represents them (φ = Uα, so φ' = U'U⁻¹φ), and are fitted anew.
     """
     m = int(state.sizes[0])
-    state = Dictionaries._make(array.copy() for array in state)._replace(prior=prior, places=places)
+    state = Dictionaries._make(array.copy() for array in state)._replace(prior=prior, places=places, errors=errors)
     if m == 0:
         return state
     inputs, rows = state.inputs[0, :m], state.rows[0, :m]
@@ -211,7 +247,9 @@ def with_prior(
     P = inverse(data + penalty * np.eye(m))
     weights = P @ (turn @ target)
     state.totals[0, RESIDUAL] += target @ beta - (turn @ target) @ weights
+    state.norms[0, :m] = K.diagonal()
     state.factor[0, :m, :m] = U
+    state.precision[0, :m] = (scipy.linalg.solve_triangular(U, np.eye(m)) ** 2).sum(axis=1)
     state.covariance[0, :m, :m] = np.tril(P)
     state.weights[0, :m] = weights
     return state

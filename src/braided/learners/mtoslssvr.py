@@ -52,7 +52,15 @@ class MTOSLSSVR(KernelLearner):
     novelty
         ν, 0 or more, in the units of k(x, x); a share of k(x, x) with `novelty_relative=True`.
     budget
-        The dictionary stops growing at this size; what it can't express of later inputs counts as noise.
+        The most elements that are kept. Beyond it, the one without which the forecasts of late inputs (ten times as
+        many as the budget) would change least has to go, and with it what it alone could express.
+    coherence
+        In (0, 1]: an input whose kernel with an element is more than this share of what it is with itself is no news,
+        however novel. 1 leaves it to the novelty.
+    forgetting
+        `Restore(ρ)`, towards the prior, once a round, or `Directional(σ)`; 1 for none.
+    robust
+        As for MTWRLS.
     """
 
     @property
@@ -78,7 +86,8 @@ class MTOSLSSVR(KernelLearner):
         known = len(self.state.prior)  # tasks that left may still be there, as rows that nobody asks for
         prior, *_ = enlarge(self.state.prior, np.zeros((known, 1)), arrived._replace(near=rows[arrived.near]), 1.0)
         places = np.vstack([self.state.places, [0, known]])
-        return with_prior(self.state, self.penalty, self._kernel, prior, places)
+        errors = np.vstack([self.state.errors, np.zeros(2)])
+        return with_prior(self.state, self.penalty, self._kernel, prior, places, errors)
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
         """Marginalise: inputs of the task stay in the dictionary, for they carry forecasts of the others."""
@@ -88,4 +97,6 @@ class MTOSLSSVR(KernelLearner):
         needed = np.union1d(places[:, 1], rows[0, :m])
         places[:, 1] = np.searchsorted(needed, places[:, 1])
         rows[0, :m] = np.searchsorted(needed, rows[0, :m])
-        return self.state._replace(places=places, rows=rows, prior=self.state.prior[np.ix_(needed, needed)])
+        errors = np.delete(self.state.errors, position, axis=0)
+        prior = self.state.prior[np.ix_(needed, needed)]
+        return self.state._replace(places=places, rows=rows, prior=prior, errors=errors)

@@ -29,34 +29,21 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Algorithm 1.
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from braided._compiled.rls import (
-    COUNT,
-    RESIDUAL,
-    SCALE,
-    Filters,
-    fresh_filters,
-    noise_variance,
-    predict,
-    progressive_inplace,
-    symmetric,
-    variances,
-)
-from braided.forgetting import Policy, Prior, as_forgetting, steps_of
+from braided._compiled.rls import COUNT, RESIDUAL, SCALE, Filters, fresh_filters, noise_variance, symmetric
+from braided.forgetting import Policy, Prior, as_forgetting
 from braided.graph import TaskGraph
-from braided.learners.base import Health, Learner
+from braided.learners.filters import FilterLearner
 from braided.learners.joining import arrival, enlarge
-from braided.learners.samples import NO_ROUND, Batch
 from braided.matrices import inverse
-from braided.types import Floats, Ints
-from braided.validate import positive
+from braided.types import Floats
 
 
 @final
-class MTWRLS(Learner):
+class MTWRLS(FilterLearner):
     """Multi-task weighted recursive least squares.
 
     Parameters
@@ -73,30 +60,26 @@ class MTWRLS(Learner):
         per round. A policy of `braided.forgetting` says otherwise: by round, by the clock, or without losing the prior
         (`Restore`, `Directional`, `Drift`). Strong exponential forgetting also fades the prior, and with it the
         coupling between the tasks; where it makes the arithmetic break down, a NumericalError says so.
+    robust
+        k, above 0: an innovation of more than k standard deviations, by those of its task so far, is given the weight
+        that makes it one of k. Then no sample, however wild, moves any forecast by more than k of that forecast's own
+        standard deviations (without the noise). 4 or 5 is usual; None takes every value as it is.
     """
 
-    parameters = ("penalty", "forgetting")
-    has_std = True
-    state: Filters
-
     def __init__(
-        self, graph: TaskGraph, n_features: int, penalty: float = 1.0, forgetting: float | Policy = 1.0
+        self,
+        graph: TaskGraph,
+        n_features: int,
+        penalty: float = 1.0,
+        forgetting: float | Policy = 1.0,
+        robust: float | None = None,
     ) -> None:
-        self.penalty = positive(penalty, "penalty")
-        self.forgetting = as_forgetting(forgetting)
-        super().__init__(graph, n_features)
+        super().__init__(graph, n_features, penalty, as_forgetting(forgetting), robust)
 
     @property
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
         return self.state.weights.reshape(-1, self.n_features).copy()
-
-    @property
-    def health(self) -> Health:
-        """What it has learned, and how its arithmetic is."""
-        P = variances(self.state)
-        spread = float(P.max() / P.min())
-        return Health(self.samples, int(self.state.guarded.sum()), float(P.max()), spread)
 
     @property
     def covariance(self) -> Floats:
@@ -116,19 +99,12 @@ class MTWRLS(Learner):
         covariance, information = (np.kron(part[0], each) for part in self._prior[:2])
         return _filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
 
-    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-        predict(self.state, X, tasks, mean, std)
-
-    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        steps = steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)
-        arguments: tuple[Any, ...] = (*batch.columns, *steps, mean, std)
-        return progressive_inplace(self.state, *arguments)
-
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
         totals = self.state.totals[0]
-        return _filter(weights, P, inverse(P), totals[RESIDUAL] + grown, totals[COUNT])
+        state = _filter(weights, P, inverse(P), totals[RESIDUAL] + grown, totals[COUNT])
+        return state._replace(errors=np.vstack([self.state.errors, np.zeros(2)]), guarded=self.state.guarded.copy())
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
@@ -136,7 +112,9 @@ class MTWRLS(Learner):
         stay = np.delete(np.arange(self.state.weights.size), np.s_[position * d : (position + 1) * d])
         totals = self.state.totals[0]
         P = self.covariance[np.ix_(stay, stay)]
-        return _filter(np.delete(self.coef, position, axis=0), P, inverse(P), totals[RESIDUAL], totals[COUNT])
+        state = _filter(np.delete(self.coef, position, axis=0), P, inverse(P), totals[RESIDUAL], totals[COUNT])
+        errors = np.delete(self.state.errors, position, axis=0)
+        return state._replace(errors=errors, guarded=self.state.guarded.copy())
 
 
 def _filter(weights: Floats, P: Floats, information: Floats, residual: float = 0.0, count: float = 0.0) -> Filters:

@@ -36,6 +36,12 @@ class Batch(NamedTuple):
         """What tells the time: which samples open a round, and their labels."""
         return self.opens, self.labels
 
+    def before(self, stop: int) -> Batch:
+        """Return the first `stop` samples; the group that is cut there ends there."""
+        ends = np.append(self.ends[self.ends < stop], stop)[: max(stop, 0)]
+        rest = (self.X, self.y, self.tasks, self.weights, ends, self.opens, self.labels)
+        return Batch._make(column if column is ends else column[:stop] for column in rest)
+
     def after(self, done: int) -> Batch:
         """Return the samples that follow the first `done`, which end a group."""
         ends = self.ends[self.ends > done] - done

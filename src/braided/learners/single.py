@@ -21,43 +21,30 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18 and 25–29.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
-from braided._compiled.rls import (
-    SCALE,
-    Filters,
-    fresh_filters,
-    noise_variance,
-    predict,
-    progressive_inplace,
-    symmetric,
-    variances,
-)
-from braided.forgetting import Policy, Prior, own_policy, steps_of
+from braided._compiled.rls import SCALE, Filters, fresh_filters, noise_variance, symmetric
+from braided.forgetting import Policy, Prior, Steps, own_policy
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
-from braided.learners.base import Health, Learner
 from braided.learners.dictionary import KernelLearner, empty
+from braided.learners.filters import FilterLearner
 from braided.learners.joining import appended, without
-from braided.learners.samples import NO_ROUND, Batch
+from braided.learners.samples import Batch
 from braided.types import Floats, Ints
-from braided.validate import positive
 
 
 @final
-class WRLS(Learner):
+class WRLS(FilterLearner):
     """Weighted recursive least squares, one filter per task; O(d²) per sample.
 
-    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
+    `tasks` are keys, or a graph whose keys are taken and whose edges are not; the rest is as for MTWRLS.
     """
 
-    parameters = ("penalty", "forgetting")
-    has_std = True
     shares = False
-    state: Filters
 
     def __init__(
         self,
@@ -65,22 +52,15 @@ class WRLS(Learner):
         n_features: int,
         penalty: float = 1.0,
         forgetting: float | Policy = 1.0,
+        robust: float | None = None,
     ) -> None:
-        self.penalty = positive(penalty, "penalty")
-        self.forgetting = own_policy(forgetting, "WRLS")
-        super().__init__(TaskGraph.independent(tasks), n_features)
+        policy = own_policy(forgetting, "WRLS")
+        super().__init__(TaskGraph.independent(tasks), n_features, penalty, policy, robust)
 
     @property
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
         return self.state.weights.copy()
-
-    @property
-    def health(self) -> Health:
-        """What it has learned, and how its arithmetic is."""
-        P = variances(self.state)
-        spread = float(P.max() / P.min())
-        return Health(self.samples, int(self.state.guarded.sum()), float(P.max()), spread)
 
     @property
     def covariance(self) -> Floats:
@@ -104,15 +84,11 @@ class WRLS(Learner):
     def _start(self) -> Filters:
         return self._filters(self.graph.n_tasks)
 
-    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-        predict(self.state, X, tasks, mean, std)
-
-    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        steps = steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)
+    def _steps(self, batch: Batch) -> Steps:
+        steps = super()._steps(batch)
         steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
         steps.fades[:, 1] = 1.0
-        arguments: tuple[Any, ...] = (*batch.columns, *steps, mean, std)
-        return progressive_inplace(self.state, *arguments)
+        return steps
 
     def _joined(self, graph: TaskGraph) -> Filters:
         return appended(self.state, self._filters(1))
@@ -144,8 +120,12 @@ class OSLSSVR(KernelLearner):
         novelty: float = 1e-3,
         budget: int | None = None,
         novelty_relative: bool = False,
+        coherence: float = 1.0,
+        forgetting: float | Policy = 1.0,
+        robust: float | None = None,
     ) -> None:
-        super().__init__(TaskGraph.independent(tasks), n_features, kernel, penalty, novelty, budget, novelty_relative)
+        given = (kernel, penalty, novelty, budget, novelty_relative, coherence, forgetting, robust)
+        super().__init__(TaskGraph.independent(tasks), n_features, *given)
 
     def _start(self) -> Dictionaries:
         n_tasks = self.graph.n_tasks
@@ -153,13 +133,13 @@ class OSLSSVR(KernelLearner):
 
     def _joined(self, graph: TaskGraph) -> Dictionaries:
         places, capacity = _own_dictionaries(graph.n_tasks), self.state.inputs.shape[1]
-        new = empty(1, self.n_features, self.state.prior, places, capacity)
+        new = empty(1, self.n_features, self.state.prior, places[-1:], capacity)
         return appended(self.state, new)._replace(prior=self.state.prior, places=places)
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
-        *own, prior, _ = self.state
-        rest = [np.delete(array, position, axis=0) for array in own]
-        return Dictionaries._make([*rest, prior, _own_dictionaries(graph.n_tasks)])
+        own = {name: array for name, array in self.state._asdict().items() if name not in ("prior", "places")}
+        rest = {name: np.delete(array, position, axis=0) for name, array in own.items()}
+        return self.state._replace(**rest, places=_own_dictionaries(graph.n_tasks))
 
 
 def _own_dictionaries(n_tasks: int) -> Ints:
