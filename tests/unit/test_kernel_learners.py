@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import braided as bd
+from braided.forgetting import Directional, Drift, HalfLife, Restore
 from braided.kernels import linear, polynomial, rbf
 from tests.reference.kernel import Defined, paper_step
 from tests.reference.linear import batch
@@ -291,3 +292,139 @@ def test_the_rbf_dictionary_stays_sound_for_small_novelty():
         errors.append(np.sqrt(np.mean((model.progressive(X, y, tasks) - y)[150:] ** 2)))
         assert (np.diagonal(model.state.factor[0])[: model.state.sizes[0]] > 0).all()
     assert max(errors) < 1.1 * min(errors)
+
+
+def test_restoring_is_a_process_in_space_and_time():
+    """With every input kept: a Gaussian process with the kernel ρ^|n − m| k(x, x') / λ and noise 1."""
+    rng = np.random.default_rng(21)
+    graph, kernel, penalty, rho = random_graph(rng, 3), rbf(1.5), 0.3, 0.8
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=12)
+    k = multi_task(kernel, graph)
+    points = list(zip(X, tasks, strict=True))
+    K = np.array([[k(a, b) for b in points] for a in points]) / penalty
+    model = bd.MTOSLSSVR(graph, 2, kernel, penalty, 0.0, forgetting=Restore(rho))
+    for n in range(12):
+        own = rounds == n
+        model.learn_many(X[own], y[own], tasks[own], rounds=rounds[own])
+        seen = rounds <= n
+        past = K[np.ix_(seen, seen)] * rho ** np.abs(rounds[seen][:, None] - rounds[seen]) + np.eye(seen.sum())
+        cross = K[:, seen] * rho ** (n - rounds[seen])
+        made, deviations = model.predict_many(X, tasks, with_std=True)
+        np.testing.assert_allclose(made, cross @ np.linalg.solve(past, y[seen]), rtol=1e-8, atol=1e-9)
+        variance = 1.0 + K.diagonal() - (cross * np.linalg.solve(past, cross.T).T).sum(axis=1)
+        noise = model.noise_variance[0]
+        np.testing.assert_allclose(deviations, np.sqrt(noise * variance), rtol=1e-7)
+
+
+@pytest.mark.parametrize("policy", [1.0, Restore(0.97), Directional(0.95)], ids=repr)
+@pytest.mark.parametrize("make", [bd.MTOSLSSVR, bd.OSLSSVR])
+def test_a_kernel_of_ones_own_does_the_same_with_budget_forgetting_coherence_and_robustly(make, policy):
+    rng = np.random.default_rng(22)
+    first = bd.TaskGraph.pooled(range(3)) if make is bd.MTOSLSSVR else range(3)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=60)
+    y[70] = 1e5
+    given = {"penalty": 0.1, "novelty": 1e-3, "budget": 9, "coherence": 0.99, "forgetting": policy, "robust": 4.0}
+    own = lambda X, x: np.exp(-0.5 * ((X - x) ** 2).sum(axis=1) / 0.8**2)  # noqa: E731
+    one, other = (make(first, 2, kernel, **given) for kernel in (rbf(0.8), own))
+    made = [model.progressive(X, y, tasks, rounds=rounds, with_std=True) for model in (one, other)]
+    np.testing.assert_allclose(made[0], made[1], rtol=1e-8, atol=1e-10)
+    assert one.health.dictionary == other.health.dictionary == 9 * len(one.state.sizes)
+    assert one.state.evicted.min() > 0
+    np.testing.assert_allclose(one.health[2:4], other.health[2:4], rtol=1e-8)
+
+
+def smooth_stream(n, seed=0, travel=0.0):
+    """Samples of three tasks about a centre that may travel."""
+    rng = np.random.default_rng(seed)
+    tasks = np.arange(n) % 3
+    X = rng.normal(size=(n, 2))
+    X[:, 0] += np.linspace(0.0, travel, n)
+    y = np.sin(X[:, 0]) * (1.0 + 0.2 * tasks) + 0.5 * np.cos(X[:, 1]) + 0.1 * rng.normal(size=n)
+    return X, y, tasks, np.arange(n) // 3
+
+
+@pytest.mark.parametrize("novelties", [[1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 0.0]])
+@pytest.mark.parametrize("budget", [None, 60])
+def test_the_error_does_not_depend_on_the_novelty_and_no_distance_is_negative(novelties, budget):
+    X, y, tasks, rounds = smooth_stream(900)
+    errors = []
+    for novelty in novelties:
+        model = bd.MTOSLSSVR(bd.TaskGraph.pooled(range(3), ridge=0.1), 2, rbf(1.5), 0.05, novelty, budget)
+        made = model.progressive(X, y, tasks, rounds=rounds)
+        errors.append(np.sqrt(np.mean((made - y)[300:] ** 2)))
+        m = int(model.state.sizes[0])
+        U, (inputs, keys) = np.triu(model.state.factor[0, :m, :m]), model.dictionary
+        k = multi_task(rbf(1.5), model.graph)
+        points = list(zip(inputs, keys, strict=True))
+        K = np.array([[k(a, b) for b in points] for a in points])
+        np.testing.assert_allclose(U.T @ U, K, atol=1e-12 * K.max())
+        phi = np.linalg.solve(U.T, K)
+        assert (K.diagonal() - (phi**2).sum(axis=0) > -1e-6 * K.max()).all()
+        assert (U.diagonal() ** 2 > 0.99 * novelty).all()  # δ of each, when it came or since others went
+    assert max(errors) < 1.1 * min(errors)
+
+
+def test_inputs_that_move_on_take_no_more_room_and_are_forecast_as_well():
+    X, y, tasks, rounds = smooth_stream(6000, travel=12.0)
+    errors = []
+    for budget in (None, 120):
+        model = bd.MTOSLSSVR(bd.TaskGraph.pooled(range(3), ridge=0.1), 2, rbf(1.5), 0.05, 1e-2, budget)
+        made, sizes = [], []
+        for part in np.array_split(np.arange(6000), 10):
+            made.append(model.progressive(X[part], y[part], tasks[part], rounds=rounds[part]))
+            sizes.append(sum(array.nbytes for array in model.state))
+        errors.append(np.sqrt(np.mean((np.concatenate(made) - y)[-2000:] ** 2)))
+    assert errors[1] < 1.1 * errors[0]
+    assert sizes[-1] == sizes[2]
+    assert model.health.dictionary == 120
+    assert model.state.inputs.shape[1] <= 128
+
+
+def test_coherence_keeps_out_what_is_alike():
+    X, y, tasks, rounds = smooth_stream(300)
+    sizes = []
+    for coherence in (1.0, 0.9, 0.5):
+        model = bd.MTOSLSSVR(bd.TaskGraph.pooled(range(3)), 2, rbf(1.0), 0.1, 1e-9, coherence=coherence)
+        model.learn_many(X, y, tasks, rounds=rounds)
+        inputs, keys = model.dictionary
+        k = multi_task(rbf(1.0), model.graph)
+        points = list(zip(inputs, keys, strict=True))
+        K = np.array([[k(a, b) for b in points] for a in points])
+        alike = np.abs(K) / np.sqrt(np.outer(K.diagonal(), K.diagonal())) - np.eye(len(K))
+        assert alike.max() <= coherence
+        sizes.append(len(K))
+    assert sizes[0] > sizes[1] > sizes[2] > 5
+
+
+def test_a_sample_that_cannot_be_learned_has_not_made_time_pass():
+    graph = bd.TaskGraph.pooled(range(2))
+    learners = [
+        bd.MTOSLSSVR(graph, 1, "linear", forgetting=Restore(0.9)),
+        bd.MTOSLSSVR(graph, 1, lambda X, x: X @ x, forgetting=Restore(0.9)),
+        bd.MTWRLS(graph, 1, forgetting=Restore(0.9)),
+        bd.MTWRLS(graph, 1, forgetting=Drift(0.1)),
+        bd.WRLS(range(2), 1, forgetting=HalfLife(3)),
+    ]
+    for model in learners:
+        same = model.with_features(1)
+        model.learn_many([[1.0], [2.0]], [1.0, 2.0], [0, 1], rounds=[0, 0])
+        with pytest.raises(bd.NumericalError):
+            model.learn_many([[1.5], [3.0], [1.0]], [1.0, 2.0, 1e200], [1, 0, 0], rounds=[1, 1, 2])
+        same.learn_many([[1.0], [2.0], [1.5], [3.0]], [1.0, 2.0, 1.0, 2.0], [0, 1, 1, 0], rounds=[0, 0, 1, 1])
+        for one, other in zip(model.state, same.state, strict=True):
+            np.testing.assert_array_equal(one, other)
+        with pytest.raises(bd.NumericalError):
+            model.learn_one([1.0], 1e200, task=0, round=2)
+        for one, other in zip(model.state, same.state, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_forgetting_that_a_dictionary_can_not_do_is_refused():
+    graph = bd.TaskGraph.pooled(["a", "b"])
+    for policy in (0.9, bd.Exponential(0.9), Drift(0.1), HalfLife(3)):
+        with pytest.raises(bd.InputError, match="give MTOSLSSVR a Restore or Directional"):
+            bd.MTOSLSSVR(graph, 1, forgetting=policy)
+    assert bd.MTOSLSSVR(graph, 1, forgetting=bd.Exponential(1.0, per="round")).forgetting == bd.Exponential(1.0)
+    for bad in (0.0, 1.5):
+        with pytest.raises(bd.InputError, match="coherence is"):
+            bd.OSLSSVR(["a"], 1, coherence=bad)

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from braided._compiled import kernel_rls
 from braided._compiled.kernel_rls import UNBOUNDED, Dictionaries, Limits
-from braided._compiled.rls import RESIDUAL, fresh_totals, noise_variance, symmetric
+from braided._compiled.rls import RESIDUAL, SCALE, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
@@ -77,8 +77,12 @@ class KernelLearner(Learner):
 
     @property
     def health(self) -> Health:
-        """What it has learned, and how large its dictionaries are."""
-        return Health(self.samples, dictionary=int(self.state.sizes.sum()))
+        """What it has learned, how its arithmetic is, and how large its dictionaries are."""
+        state = self.state
+        used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
+        P = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
+        spread = P.max() / P.min() if P.size else np.nan
+        return Health(self.samples, 0, float(P.max(initial=0.0)), float(spread), int(state.sizes.sum()))
 
     @property
     def coef(self) -> Floats:
