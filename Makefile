@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help study test lint bench clean
+.PHONY: help study test soak lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,6 +22,9 @@ study: $(READY)  ## the paper's experiment on embedded real data, and a report
 test: $(READY)  ## all tests, then the compiled functions' tests once more without the compiler
 	$(BIN)/python -m pytest -q -n auto
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/compiled --cov=braided._compiled --cov-fail-under=100
+
+soak: $(READY)  ## the soak tests in their long form: many samples, every parameter, the worst inputs
+	BRAIDED_SOAK=1 $(BIN)/python -m pytest -q -n auto tests/soak
 
 lint: $(READY)  ## style, types and layers
 	$(BIN)/ruff check .

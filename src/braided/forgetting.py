@@ -30,9 +30,7 @@ import numpy as np
 from braided.errors import InputError
 from braided.graph import TaskGraph, TaskKey
 from braided.types import Flags, Floats, Ints
-from braided.validate import choice, floats, fraction, positive
-
-LEAST = 1e-9  # what a single step of the clock may fade to
+from braided.validate import LEAST, choice, floats, fraction, positive
 
 
 @runtime_checkable
@@ -242,8 +240,8 @@ def checked_fades(policy: Forgetting, opens: Flags) -> Floats:
     if isinstance(policy, Exponential):
         return policy.fades(opens)
     fades = floats(policy.fades(opens), "fades", ndim=2)
-    if fades.shape != (opens.size, 2) or not ((fades > 0.0) & (fades <= 1.0)).all():
-        raise InputError(f"{policy!r} gave fades of shape {fades.shape}: give (samples, 2) values above 0, at most 1")
+    if fades.shape != (opens.size, 2) or not ((fades >= LEAST) & (fades <= 1.0)).all():
+        raise InputError(f"{policy!r} gave fades of shape {fades.shape}: give (samples, 2) values of {LEAST:g} to 1")
     return fades
 
 

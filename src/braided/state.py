@@ -30,7 +30,7 @@ from braided import learners
 from braided.errors import FileError
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import write_whole
-from braided.forecasting import Clock, Forecaster, Record, Units
+from braided.forecasting import Clock, Forecaster, Record, Units, Usual
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -40,7 +40,7 @@ MAGIC = b"braided model\n"
 VERSION = 1
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Forecaster
-MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units)
+MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units, Usual)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
 

@@ -12,6 +12,8 @@ import numpy as np
 from braided.errors import InputError
 from braided.types import Floats
 
+LEAST = 1e-9  # of a fraction
+
 
 def real(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
@@ -45,10 +47,11 @@ def not_negative(value: Any, name: str) -> float:
 
 
 def fraction(value: Any, name: str) -> float:
-    """Return `value` as a float in (0, 1]."""
+    """Return `value` as a float in (0, 1], and not so small that arithmetic ends."""
     number = real(value, name)
-    if not 0 < number <= 1:
-        raise InputError(f"{name} is {number:g}: it must be above 0 and at most 1")
+    if not LEAST <= number <= 1:
+        least = f"{LEAST:g} or more" if 0 < number < LEAST else "above 0 and at most 1"
+        raise InputError(f"{name} is {number:g}: it must be {least}")
     return number
 
 

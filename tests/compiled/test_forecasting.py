@@ -1,4 +1,4 @@
-"""Neighbours' means and intervals, against their obvious twins."""
+"""Neighbours' means, intervals and limits of features, against their obvious twins."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 from braided._compiled.intervals import half_widths_inplace
 from braided._compiled.neighbours import mean_of_others
+from braided._compiled.tame import tame_inplace
 from tests.reference.forecasting import obvious_intervals, obvious_mean_of_others
 
 
@@ -45,3 +46,31 @@ def test_widths_are_those_of_the_loop(has_deviations):
     expected = obvious_intervals(errors, deviations, tasks, groups, misses, n_tasks)
     np.testing.assert_allclose(widths, expected, rtol=1e-12)
     assert np.isnan(widths[0])
+
+
+@pytest.mark.parametrize("learn", [True, False])
+def test_features_of_more_than_ten_times_what_is_usual_count_as_none(learn):
+    rng = np.random.default_rng(30)
+    n, T, d = 400, 2, 3
+    X, tasks = rng.normal(size=(n, d)), rng.integers(0, T, n)
+    X[:, 2] = 0.0
+    X[100], X[200, 0], X[300, 2] = 1e6, -1e50, 5.0
+    usual, seen = np.zeros((T, d)), np.zeros(T)
+    if not learn:
+        usual, seen = rng.uniform(0.5, 2.0, (T, d)), np.array([31.0, 30.0])
+    expected, squares, counts = X.copy(), usual.copy(), seen.copy()
+    for i, t in enumerate(tasks):
+        counts[t] = min(counts[t] + learn, 1000)
+        for j in range(d):
+            size, most = abs(X[i, j]), 10 * np.sqrt(squares[t, j])
+            if counts[t] > 30 and size > most > 0:
+                size, expected[i, j] = most, 0.0
+            if learn:
+                squares[t, j] = squares[t, j] * (1 - 1 / counts[t]) + size**2 / counts[t]
+    tamed = X.copy()
+    tame_inplace(tamed, usual, seen, tasks, learn)
+    np.testing.assert_allclose(tamed, expected, rtol=1e-12)
+    np.testing.assert_allclose(usual, squares, rtol=1e-12)
+    np.testing.assert_array_equal(seen, counts)
+    assert not learn or (tamed[100, :2] == 0.0).all()
+    assert tamed[300, 2] == 5.0  # after a wild one among nothing but zeros, this is not even large

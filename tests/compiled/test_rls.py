@@ -387,3 +387,43 @@ def test_what_is_usual_is_what_was_so_lately():
     totals, errors = np.array([1.0, 1e6, 1e6]), np.array([1.0, rls.WINDOW])
     learn(np.zeros((1, 1)), np.zeros(1), totals, 0, np.zeros(1), 1.5, robust=3.0, errors=errors)
     assert errors.tolist() == [pytest.approx(1.0 + 1.25 / rls.WINDOW), rls.WINDOW]
+
+
+def test_no_variance_turns_negative():
+    """From 1e10 to less than rounding of it by one sample."""
+    P = np.diag([1e10, 1.0])
+    assert learn(P, np.zeros(2), np.array([1.0, 0.0, 0.0]), 0, np.array([1e6, 0.0]))
+    assert 0.0 < P[0, 0] < 1e-5
+    assert P[1, 1] == 1.0
+
+
+def test_own_clocks_that_run_on_nothing_are_settled():
+    """A task whose inputs are 0 fades by itself; the scale of all does not, so nothing is folded."""
+    state = rls.fresh_filters(np.ones((1, 2)), np.eye(2)[None], np.eye(2)[None], 1)
+    n, relation, limits = 400, np.eye(2)[None], np.ones((1, 2))
+    where = np.zeros(n, np.int64), np.ones(n), np.arange(1, n + 1)
+    for guard in (slice(None), slice(0)):
+        steps = np.tile([1.0, 0.01, 1.0], (n, 1)), np.zeros(n), 1.0, np.zeros((1, 2, 2)), relation[guard], limits[guard]
+        done = rls.progressive_inplace(
+            state, np.zeros((n, 1)), np.zeros(n), *where, *steps, 0.0, np.empty(n), np.empty(0)
+        )
+        assert done == n
+        largest = np.abs(state.covariance).max()
+        assert largest <= (rls.BOUND * 1e4 if guard.stop is None else rls.LARGEST)
+        assert state.guarded[0] > 0
+
+
+def test_what_is_too_large_is_refused_before_anything_changes():
+    for x, y in (([1e150, 1.0], 1.0), ([1.0, 1.0], 1e150), ([1e-130, 0.0], 1e120)):
+        P, w, totals = 1e200 * np.eye(2), np.ones(2), np.array([1.0, 0.0, 0.0])
+        assert not learn(P, w, totals, 0, np.array(x), y)
+        assert (w == 1.0).all()
+        assert (1e200 * np.eye(2) == P).all()
+
+
+def test_evidence_fades_no_further_than_it_can_be_told():
+    totals = np.array([1.0, 6.0, 2.0])
+    for _ in range(2000):
+        rls.fade_evidence_inplace(totals, 0.5)
+    assert rls.noise_variance(totals[None])[0] == 3.0
+    assert totals[rls.COUNT] > 0.0

@@ -59,7 +59,9 @@ class Bounded:
         self.mean, self.covariance = np.zeros(0), np.zeros((0, 0))
 
     def gram(self, points):
-        return np.array([[self.kernel(a, b) for b in self.dictionary] for a in points]).reshape(len(points), len(self.dictionary))
+        return np.array([[self.kernel(a, b) for b in self.dictionary] for a in points]).reshape(
+            len(points), len(self.dictionary)
+        )
 
     def shares(self, point):
         k = self.gram([point])[0]

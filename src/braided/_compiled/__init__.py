@@ -12,7 +12,8 @@ def compiled(function: Function) -> Function:
     """Compile `function` for this machine, and keep the result on disk.
 
     Sums may be reordered and multiply-adds fused, which lets them use the vector units; NaN and infinity keep
-    their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity.
+    their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity. What is
+    finite is told by comparing: `np.isfinite(a + b)` may be reordered until it is always true.
     """
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}}
     try:

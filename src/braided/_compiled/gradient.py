@@ -56,7 +56,7 @@ def progressive_inplace(
             for k in range(gradient.size):
                 gradient[k] = W[t, k] - length * gradient[k]
                 largest = max(largest, abs(gradient[k]))
-            if not (np.isfinite(largest) and np.isfinite(e)):
+            if not (largest < np.inf and abs(e) < np.inf):
                 return i
             W[t] = gradient
             descent.steps[0] += 1

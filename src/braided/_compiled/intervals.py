@@ -30,7 +30,7 @@ def half_widths_inplace(
             elif own[SEEN] > 0.0:
                 spread = np.sqrt(own[SQUARES] / own[SEEN])
             widths[i] = np.exp(own[LOG_FACTOR]) * spread
-            if not np.isfinite(widths[i]):
+            if not widths[i] < np.inf:
                 widths[i] = np.nan
         for i in range(first, end):
             own = calibration[tasks[i]]

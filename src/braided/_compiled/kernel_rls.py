@@ -246,7 +246,7 @@ def absorb_inplace(
     f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
     m = dictionaries.sizes[f]
     w, P, totals = dictionaries.weights[f], dictionaries.covariance[f], dictionaries.totals[f]
-    if not np.isfinite(kxx):
+    if not kxx < np.inf:
         return False
     novelty = limits.novelty * (kxx if limits.relative else 1.0)
     grows = delta > novelty and coherence <= limits.coherence and weight > 0.0

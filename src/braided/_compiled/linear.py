@@ -33,7 +33,7 @@ def invert_inplace(A: Floats) -> bool:
     n = A.shape[0]
     root = np.empty(n)
     for i in range(n):
-        if not (A[i, i] > 0.0 and np.isfinite(A[i, i])):
+        if not 0.0 < A[i, i] < np.inf:
             return False
         root[i] = np.sqrt(A[i, i])
     L = np.empty((n, n))

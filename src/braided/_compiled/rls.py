@@ -21,6 +21,8 @@ FOLD = 2.0**10  # fold the scale into P, and look whether it winds up
 BOUND = 1e8  # times the prior variance, beyond which it does
 FLOOR = 1e-6  # of the prior, which comes back then
 LARGEST = 1e300  # no entry of P grows beyond where there is no guard
+HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of what follows must not overflow
+TINY = 1e-100  # evidence does not fade below
 ROUNDING = 2.0**-52
 POOLED = 10.0  # errors of a task count as much as so many of all tasks, in the scale that a robust step goes by
 WINDOW = 1000.0  # errors that it remembers
@@ -118,6 +120,12 @@ def deviation(totals: Floats, variance: float) -> float:
 
 
 @compiled
+def limited(value: float) -> float:
+    """An entry of P, no larger than there is arithmetic for."""
+    return min(max(value, -LARGEST), LARGEST)
+
+
+@compiled
 def fade_own_inplace(P: Floats, g: Floats, n: int, start: int, d: int, own: float) -> None:
     """P ← D P D and g ← D P D z, with 1/√own on the task's own places of the diagonal D and 1 elsewhere."""
     stop = start + d
@@ -127,9 +135,9 @@ def fade_own_inplace(P: Floats, g: Floats, n: int, start: int, d: int, own: floa
     for i in range(start, n):
         if i < stop:
             for j in range(i + 1):
-                P[i, j] *= root
+                P[i, j] = limited(P[i, j] * root)
         for j in range(start, min(stop, i + 1)):
-            P[i, j] *= root
+            P[i, j] = limited(P[i, j] * root)
 
 
 @compiled
@@ -171,7 +179,7 @@ def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
                 more = FLOOR * relation[f, t, s]
                 information[t * d + k, s * d + k] += more
                 pull[t * d + k] += more * w[s * d + k]
-    if not np.isfinite(information).all() or not invert_inplace(information):
+    if not invert_inplace(information):
         return False
     for i in range(n):
         w[i] -= dot(information[i], pull)
@@ -189,6 +197,15 @@ def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
 
 
 @compiled
+def wound_up(P: Floats, limits: Floats, d: int, start: int, stop: int) -> bool:
+    """Whether a variance between `start` and `stop` is far beyond that of the prior, one of `limits` per task."""
+    for i in range(start, stop):  # noqa: SIM110 (compiled)
+        if not P[i, i] <= BOUND * limits[i // d]:
+            return True
+    return False
+
+
+@compiled
 def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: Floats) -> None:
     """Fold the scale of filter f; where P has wound up far beyond the prior variances (`limits`), make it anew."""
     P, totals = filters.covariance[f], filters.totals[f]
@@ -199,11 +216,8 @@ def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: F
         filters.base[f] /= scale
         for t in range(m):
             filters.gained[f * m + t] /= scale
-        for t in range(m):
-            for k in range(d):
-                if not P[t * d + k, t * d + k] <= BOUND * limits[f, t]:
-                    rebuild_inplace(filters, f, d, relation)
-                    return
+        if wound_up(P, limits[f], d, 0, m * d):
+            rebuild_inplace(filters, f, d, relation)
 
 
 @compiled
@@ -257,7 +271,10 @@ def learn_inplace(
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(g[i]))
-    if not (s > 0.0 and np.isfinite(s) and np.isfinite(square) and np.isfinite(c * e / own * largest)):
+    sized = (
+        max(weight, 1.0) * dot(x, x) <= HUGE * HUGE and weight * abs(y) <= HUGE and c * abs(e) * largest <= own * HUGE
+    )
+    if not (sized and 0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * largest * largest <= LARGEST):
         return -1.0
     if not rounding(P, start, x) * scale / own <= TOLERANCE * (along + max(variance, 0.0)):
         return -1.0
@@ -265,11 +282,12 @@ def learn_inplace(
     if own != 1.0:
         fade_own_inplace(P, g, n, start, x.size, own)
         evidence *= own ** (x.size / n)  # the task's share of the evidence
-    if along != 1.0:
+    if along != 1.0 and n > 0:
         evidence *= along ** (x.size / n)
     totals[SCALE] = scale
-    totals[RESIDUAL] = evidence * totals[RESIDUAL] + along * square
-    totals[COUNT] = evidence * totals[COUNT] + given
+    fade_evidence_inplace(totals, evidence)
+    totals[RESIDUAL] += along * square
+    totals[COUNT] += given
     if robust > 0.0 and given > 0.0:
         errors[SEEN] = min(errors[SEEN] + 1.0, WINDOW)
         errors[SQUARE] += (square - errors[SQUARE]) / errors[SEEN]
@@ -278,8 +296,10 @@ def learn_inplace(
     for i in range(n):
         factor = loss * g[i]
         row = P[i]
+        least = ROUNDING * row[i]
         for j in range(i + 1):
             row[j] -= factor * g[j]  # Eq. 18
+        row[i] = max(row[i], least)  # a variance that rounding has made negative
     return weight
 
 
@@ -296,7 +316,7 @@ def rescue_inplace(
     fade: Floats,
     robust: float,
 ) -> float:
-    """Learn a sample that was refused, by a P made anew; its weight, or −1, and nothing changed, if that can't be."""
+    """Learn a sample that was refused, by a P made anew; what `learn_inplace` returns."""
     n, d = filters.weights.shape[1], x.size
     m = n // d
     w, P, totals, base = filters.weights[f], filters.covariance[f], filters.totals[f], filters.base[f]
@@ -316,8 +336,16 @@ def fold_inplace(P: Floats, totals: Floats, n: int) -> None:
     """P ← scale P, scale ← 1."""
     for i in range(n):
         for j in range(i + 1):
-            P[i, j] = min(max(P[i, j] * totals[SCALE], -LARGEST), LARGEST)
+            P[i, j] = limited(P[i, j] * totals[SCALE])
     totals[SCALE] = 1.0
+
+
+@compiled
+def fade_evidence_inplace(totals: Floats, factor: float) -> None:
+    """Let the evidence of the noise fade; what is estimated from it stays however long nothing comes."""
+    if totals[COUNT] * factor > TINY:
+        totals[RESIDUAL] *= factor
+        totals[COUNT] *= factor
 
 
 @compiled
@@ -327,8 +355,7 @@ def move_inplace(filters: Filters, d: int, factor: float, shrink: float, noise: 
     for f in range(filters.weights.shape[0]):
         P, totals = filters.covariance[f], filters.totals[f]
         totals[SCALE] *= shrink * shrink / factor
-        totals[RESIDUAL] *= factor
-        totals[COUNT] *= factor
+        fade_evidence_inplace(totals, factor)
         for i in range(n):
             filters.weights[f, i] *= shrink
         for t in range(n // d):
@@ -400,7 +427,7 @@ def progressive_inplace(
                 return i
             if guard:
                 account_inplace(filters, f, tasks[i], start, X[i], weight, fades[i, 1])
-            if totals[SCALE] > FOLD:
+            if totals[SCALE] > FOLD or (guard and fades[i, 1] < 1.0 and wound_up(P, limits[f], d, start, start + d)):
                 settle_inplace(filters, f, d, relation, limits)
         first = end
     return first

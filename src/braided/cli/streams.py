@@ -43,6 +43,7 @@ Log = Annotated[bool, typer.Option("--log", help="Learn growth: changes of the v
 KeepConstant = Annotated[
     bool, typer.Option("--keep-constant", help="Let tasks that never change in the part to tune on join later.")
 ]
+AsIs = Annotated[bool, typer.Option("--as-is", help="Take every value as it is; otherwise wild ones count for little.")]
 Without = Annotated[list[str] | None, typer.Option(help="A task to leave out; may be repeated.")]
 SORT_ROWS = 2_000_000
 MOST_NOTES = 10  # of bad lines
@@ -61,6 +62,7 @@ FOR_TUNING = {
     "lags": "--lags",
     "log": "--log",
     "interval": "--interval",
+    "as_is": "--as-is",
     "keep_constant": "--keep-constant",
     "warm_up": "--warm-up",
 }
@@ -81,6 +83,7 @@ def run(
     tune: Tune = 0.2,
     lags: Lags = None,
     log: Log = False,
+    as_is: AsIs = False,
     interval: Annotated[float, typer.Option(help="Share of the values that intervals are to hold.")] = 0.9,
     without: Without = None,
     keep_constant: KeepConstant = False,
@@ -113,7 +116,7 @@ def run(
     columns = {"time": time, "task": task, "value": value, "features": split(features)}
     if model is not None:
         _refuse_unused(context, FOR_TUNING, "from a saved model")
-    settings = _settings(method, parameters, tune, lags, log, interval, without, keep_constant, model)
+    settings = _settings(method, parameters, tune, lags, log, interval, as_is, without, keep_constant, model)
     if lines:
         _live(columns, settings, save, every, on_error, warm_up)
         return
@@ -147,6 +150,7 @@ def tune(
     ] = "halving",
     lags: Lags = None,
     log: Log = False,
+    as_is: AsIs = False,
     without: Without = None,
     keep_constant: KeepConstant = False,
     out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
@@ -168,6 +172,7 @@ def tune(
         how=search,
         lags=lags,
         logarithm=log,
+        robust=not as_is,
         without=tuple(without or ()),
         keep_constant=keep_constant,
     )
@@ -252,6 +257,7 @@ def _settings(
     lags: int | None,
     log: bool,
     interval: float,
+    as_is: bool,
     without: list[str] | None,
     keep_constant: bool,
     model: Path | None,
@@ -264,7 +270,7 @@ def _settings(
     elif parameters:
         given = read_choice(Path(parameters))
     fixed: dict[str, Any] = {"tune": tune, "logarithm": log, "coverage": interval, "keep_constant": keep_constant}
-    fixed["without"] = tuple(without or ())
+    fixed |= {"robust": not as_is, "without": tuple(without or ())}
     start = "" if model is None else str(model)
     return Settings(**{"lags": lags} | given | fixed, model=start)
 

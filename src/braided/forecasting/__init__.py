@@ -5,5 +5,6 @@ from braided.forecasting.forecaster import Forecaster
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.record import Record
 from braided.forecasting.units import Units
+from braided.forecasting.usual import Usual
 
-__all__ = ["Clock", "Forecaster", "Forecasts", "Record", "Units", "joined"]
+__all__ = ["Clock", "Forecaster", "Forecasts", "Record", "Units", "Usual", "joined"]

@@ -40,6 +40,7 @@ from braided.forecasting.clock import NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.record import Record
 from braided.forecasting.units import LARGEST, Units
+from braided.forecasting.usual import Usual
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
 from braided.learners.samples import plain_time
@@ -71,6 +72,9 @@ class Forecaster:
         When rounds come, which tells gaps and the time of the next; steps of 1 unless told.
     coverage
         The share of values that intervals are to hold.
+    robust
+        Leave out features of more than ten times their usual size, so that a wild value of one stream does not throw
+        the forecasts of others; for a learner that is robust too.
     about
         What to remember of where it comes from: names and numbers.
     """
@@ -86,6 +90,7 @@ class Forecaster:
         extras: Scale | None = None,
         clock: Clock | None = None,
         coverage: float = 0.9,
+        robust: bool = False,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         from scipy.special import ndtri
@@ -102,7 +107,8 @@ class Forecaster:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
         self.extras, self.clock, self.about = extras, clock or Clock(), dict(about or {})
-        self.coverage = share(coverage, "coverage")
+        self.coverage, self.robust = share(coverage, "coverage"), robust
+        self._usual = Usual.blank(graph.n_tasks, learner.n_features)
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
         self._calibration: Floats = np.tile(start, (graph.n_tasks, 1))
@@ -245,6 +251,7 @@ class Forecaster:
         self.record.join()
         fresh = [[self._calibration[:, LOG_FACTOR].mean(), 0.0, 0.0]]
         self._calibration = np.concatenate([self._calibration, fresh])
+        self._usual.join()
         order = list(range(len(self.columns)))
         order.insert(n_tasks, order.pop(self.columns.index(task)))
         self.columns = [self.columns[place] for place in order]
@@ -262,6 +269,8 @@ class Forecaster:
         samples = self.lags.samples(*self._known(values, further)).between(self.lags.reach, len(values))
         X, y, names, steps, level, previous = samples
         places, row = self.graph.indices(names), row[steps - self.lags.reach]
+        if self.robust:
+            X = self._usual.learned(X, places)
         rounds = self.rounds + row
         mean, deviations = self._progress(self.learner, X, y, names, rounds, self.learner.has_std)
         alone = mean
@@ -341,6 +350,8 @@ class Forecaster:
             raise InputError("nothing is known yet: give values to `advance` first")
         X, names, level = self.lags.latest(*self._known(self._recent, self._recent_extras))
         places = self.graph.indices(names)
+        if self.robust:
+            X = self._usual.tamed(X, places)
         mean, deviations = np.zeros(len(places)), np.full(len(places), np.nan)
         try:
             made = self.learner.predict_many(X, names, with_std=self.learner.has_std)
@@ -388,7 +399,7 @@ class Forecaster:
         return f"Forecaster({self.learner!r}, {self.lags!r}) after {seen}"
 
 
-PARTS = ("learner", "lags", "graph", "units", "single", "extras", "clock", "coverage", "about")
+PARTS = ("learner", "lags", "graph", "units", "single", "extras", "clock", "coverage", "robust", "about")
 STATE = (
     "record",
     "columns",
@@ -404,6 +415,7 @@ STATE = (
     "_recent",
     "_recent_extras",
     "_calibration",
+    "_usual",
 )
 
 

@@ -21,6 +21,7 @@ from braided.learners.samples import NO_ROUND, Batch, as_labels, as_weights, gro
 from braided.types import Floats, Ints
 from braided.validate import count, floats, not_negative, real, same_length
 
+MOST = 1e300  # of a ratio
 NOTHING: Floats = np.empty(0)
 MISSING = "drop the sample, or fill the value, beforehand"
 
@@ -33,6 +34,14 @@ class Health(NamedTuple):
     largest_variance: float = np.nan  # of a weight, over that of the noise; NaN where there is none
     spread: float = np.nan  # the largest variance over the smallest: at most the condition of P
     dictionary: int = 0  # inputs that are kept, by kernel learners
+
+
+def health(samples: int, guarded: int, variances: Floats, dictionary: int = 0) -> Health:
+    """Return the health of a learner with these variances."""
+    if not variances.size:
+        return Health(samples, guarded, dictionary=dictionary)
+    largest, least = float(variances.max()), float(variances.min())
+    return Health(samples, guarded, largest, largest / least if largest < MOST * least else np.inf, dictionary)
 
 
 class Learner(ABC):

@@ -14,7 +14,7 @@ from braided.errors import InputError, NumericalError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
-from braided.learners.base import Health, Learner
+from braided.learners.base import Health, Learner, health
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
@@ -81,8 +81,7 @@ class KernelLearner(Learner):
         state = self.state
         used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
         P = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
-        spread = P.max() / P.min() if P.size else np.nan
-        return Health(self.samples, 0, float(P.max(initial=0.0)), float(spread), int(state.sizes.sum()))
+        return health(self.samples, 0, P, int(state.sizes.sum()))
 
     @property
     def coef(self) -> Floats:

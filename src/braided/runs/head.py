@@ -12,7 +12,7 @@ import numpy as np
 from braided.errors import InputError
 from braided.features import ELM, Scale
 from braided.features.lags import Samples
-from braided.forecasting import Clock, Units
+from braided.forecasting import Clock, Units, Usual
 from braided.forecasting.clock import as_stamps
 from braided.graph import TaskGraph, listed
 from braided.learners import Learner
@@ -22,6 +22,7 @@ from braided.study.methods import Inputs, Parameters
 from braided.types import Floats, Ints, Times
 
 LARGEST = 1e150
+DEVIATIONS = 5.0  # an innovation beyond so many weighs less
 LAGS = 9  # fewer where the head is short
 
 
@@ -36,10 +37,18 @@ class Head:
     extras: Floats  # (n, T, E) further features
     lags: int
     logarithm: bool = False
+    robust: bool = True  # wild values count for little
     _samples: dict[Inputs, Samples] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, chunk: Chunk, lags: int | None = None, logarithm: bool = False, keep_constant: bool = False) -> Head:
+    def of(
+        cls,
+        chunk: Chunk,
+        lags: int | None = None,
+        logarithm: bool = False,
+        keep_constant: bool = False,
+        robust: bool = True,
+    ) -> Head:
         """Return the head without tasks that have too few values yet; those join later.
 
         `lags` are nine, or fewer in a short head, unless told. A task that never changes is refused, or joins later.
@@ -70,7 +79,7 @@ class Head:
                 "sharing needs at least two; add another, or name the column that tells them apart (--task)"
             )
         kept = tuple(np.array(tasks, object)[enough])
-        return cls(times, kept, values[:, enough], extras[:, enough], count, logarithm)
+        return cls(times, kept, values[:, enough], extras[:, enough], count, logarithm, robust)
 
     @cached_property
     def clock(self) -> Clock:
@@ -124,11 +133,16 @@ class Head:
             levels = self._gapped(self.units.inward(self.values))
             extras = None if self.scale is None else self._gapped(self.scale.transform(self.extras))
             lags = inputs.lags(self.lags, fill=True)
-            self._samples[inputs] = lags.samples(levels, self.tasks, self.graph, extras)
+            samples = lags.samples(levels, self.tasks, self.graph, extras)
+            if self.robust:
+                usual = Usual.blank(len(self.tasks), samples.X.shape[1])
+                samples = samples._replace(X=usual.learned(samples.X, self.graph.indices(samples.tasks)))
+            self._samples[inputs] = samples
         return self._samples[inputs].between(0, rounds + int(np.count_nonzero(self._gaps < rounds)))
 
     def build(self, method: Method, parameters: Parameters) -> Learner:
         """Return a learner for samples of this head; their units take the place of scaled inputs."""
-        learner = method.build(parameters, self.graph, self.n_features(method), per="round")
+        robust = DEVIATIONS if self.robust else None
+        learner = method.build(parameters, self.graph, self.n_features(method), per="round", robust=robust)
         hidden = int(parameters.get("hidden", 0))
         return ELM(hidden, seed=0) | learner if hidden else learner

@@ -35,6 +35,7 @@ class Settings:
     logarithm: bool = False
     coverage: float = 0.9
     without: tuple[str, ...] = ()  # tasks to leave out
+    robust: bool = True  # wild values count for little
     keep_constant: bool = False  # let tasks that never change in the head join later, instead of refusing them
     tuned_until: int | None = None  # what was tuned on elsewhere, as an integer time: forecasts count after it
     model: str = ""  # a saved model to start from, instead of all that
@@ -93,6 +94,7 @@ def start(
         extras=head.scale,
         clock=head.clock,
         coverage=settings.coverage,
+        robust=head.robust,
         about={
             "source": source,
             "columns": {} if columns is None else columns._asdict(),

@@ -112,6 +112,7 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "--lags": settings.lags,
         "--log": settings.logarithm,
         "--interval": settings.coverage,
+        "--as-is": not settings.robust,
         "--without": settings.without,
         "--keep-constant": settings.keep_constant,
         "tuned until": settings.tuned_until,
@@ -157,7 +158,7 @@ def read_head(rounds: Rounds, settings: Settings) -> Head:
         before, size = rounds.progress, size + chunks[-1].values.size
         if rows < len(chunk.times):
             break
-    return Head.of(stacked(chunks), settings.lags, settings.logarithm, settings.keep_constant)
+    return Head.of(stacked(chunks), settings.lags, settings.logarithm, settings.keep_constant, settings.robust)
 
 
 def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:

@@ -228,7 +228,7 @@ def _about(head: Head) -> dict[str, Any]:
     """What trials are of: those of other data or settings are of no use."""
     values = sha256(as_stamps(head.times).tobytes() + head.values.tobytes() + head.extras.tobytes()).hexdigest()
     about = {"braided": __version__, "tasks": list(head.tasks), "lags": head.lags, "logarithm": head.logarithm}
-    return about | {"values": values}
+    return about | {"robust": head.robust, "values": values}
 
 
 def _opened(log: Path, about: dict[str, Any]) -> dict[str, Trial]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache, partial
+from inspect import signature
 from itertools import product
 from typing import Any, Literal, TypeAlias, final
 
@@ -106,10 +107,12 @@ class Method:
         per: Clock,
         make: Make | None = None,
         guard: bool = True,
+        robust: float | None = None,
     ) -> Learner:
         """Return the learner with these parameters, without a hidden layer.
 
         `per` is what MT-WRLS forgets by. Without `guard`, recursive least squares that winds up breaks down.
+        `robust` is for learners that can be.
         """
         rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ("hidden", "ridge")}
         make = make or self.make
@@ -117,6 +120,8 @@ class Method:
             raise InputError(f"{self.name} has no model: name a method that learns")
         if make in (MTWRLS, WRLS):
             rest["forgetting"] = Exponential(rest["forgetting"], per if make is MTWRLS else "task", guard)
+        if robust is not None and "robust" in signature(make).parameters:
+            rest["robust"] = robust
         return make(graph_with(graph, parameters.get("ridge")), n_features, **rest)
 
     def candidates(self, stage: Grid, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:
@@ -132,8 +137,10 @@ def graph_with(graph: TaskGraph, ridge: float | None) -> TaskGraph:
     return TaskGraph.independent(graph) if ridge is None else replace(graph, ridge=ridge)
 
 
-def _rbf(tasks: TaskGraph, n_features: int, width: float, penalty: float, novelty: float) -> Learner:
-    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), penalty, novelty)
+def _rbf(
+    tasks: TaskGraph, n_features: int, width: float, penalty: float, novelty: float, robust: float | None = None
+) -> Learner:
+    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), penalty, novelty, robust=robust)
 
 
 def _mean_change(samples: Samples) -> Floats:

@@ -1,0 +1,52 @@
+"""Usual: the size that features usually have, so that wild ones can be left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from braided._compiled.tame import tame_inplace
+from braided.types import Floats, Ints
+
+
+@final
+@dataclass(eq=False)
+class Usual:
+    """Mean squares of each task's features; one of more than ten times the root of them counts as missing, so as 0.
+
+    What is usual follows what comes, so a lasting change is let in after some rounds. The first 30 inputs of a task are
+    taken as they are.
+
+    >>> usual = Usual.blank(n_tasks=1, n_features=1)
+    >>> _ = usual.learned(np.ones((50, 1)), np.zeros(50, np.int64))
+    >>> usual.tamed(np.array([[2.0], [1e6]]), np.array([0, 0]))
+    array([[2.],
+           [0.]])
+    """
+
+    squares: Floats  # (T, d)
+    seen: Floats  # (T,) inputs that they are the means of, as far as they are remembered
+
+    @classmethod
+    def blank(cls, n_tasks: int, n_features: int) -> Usual:
+        """Return it before the first input."""
+        return cls(np.zeros((n_tasks, n_features)), np.zeros(n_tasks))
+
+    def join(self) -> None:
+        """Make room for one more task."""
+        self.squares, self.seen = (np.concatenate([a, np.zeros((1, *a.shape[1:]))]) for a in (self.squares, self.seen))
+
+    def tamed(self, X: Floats, places: Ints) -> Floats:
+        """Return the inputs (n, d) of the tasks at their places, without what is wild."""
+        return self._limited(X, places, learn=False)
+
+    def learned(self, X: Floats, places: Ints) -> Floats:
+        """Return the inputs without what is wild by those before, and learn from them."""
+        return self._limited(X, places, learn=True)
+
+    def _limited(self, X: Floats, places: Ints, learn: bool) -> Floats:
+        X = X.copy()
+        tame_inplace(X, self.squares, self.seen, places, learn)
+        return X

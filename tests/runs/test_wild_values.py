@@ -1,0 +1,99 @@
+"""What a wild value does to a run: little, and nothing to what does not depend on how the rounds are cut."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import braided as bd
+from braided.forecasting import Units, Usual
+from braided.runs import Settings, run_in_memory
+from braided.streams import wind_field
+from tests.runs.tables import GIVEN, field
+
+
+def poisoned(panel, places):
+    values = panel.values.copy()
+    for step, task, value in places:
+        values[step, task] = value
+    return replace(panel, values=values)
+
+
+def forecaster(panel):
+    lags = bd.Lags(3, neighbours=2, gap=True, fill=True)
+    graph = bd.TaskGraph.from_history(panel.values[:100], panel.tasks)
+    model = bd.MTWRLS(graph, lags.n_features, 10.0, robust=5.0)
+    return bd.Forecaster(model, lags, Units.measure(panel.values[:100]), robust=True)
+
+
+WILD = [(150, 1, 1e6), (151, 2, -999.0), (152, 2, -999.0), (250, 0, 1e200), (251, 0, 1e99), (300, 3, -1e6)]
+
+
+@pytest.mark.parametrize("cuts", [[200], [150, 151, 152, 153], list(range(1, 400))], ids=str)
+def test_pieces_saves_and_forecasts_ahead_are_the_same_bits(cuts, tmp_path):
+    panel = poisoned(field(missing=0.02), WILD)
+    times = np.arange(len(panel.times))
+    whole, cut = forecaster(panel), forecaster(panel)
+    expected = whole.advance(times, panel.values, panel.tasks)
+    made = []
+    for first, end in zip([0, *cuts], [*cuts, len(times)], strict=True):
+        if made and first % 100 == 50:
+            bd.save(cut, tmp_path / "model")
+            cut = bd.load(tmp_path / "model")
+        ahead = cut.ahead() if first else None
+        made.append(cut.advance(times[first:end], panel.values[first:end], panel.tasks))
+        if ahead is not None:
+            known = dict(zip(ahead.places.tolist(), ahead.forecast.tolist(), strict=True))
+            now = made[-1].times == first
+            for place, forecast in zip(made[-1].places[now].tolist(), made[-1].forecast[now].tolist(), strict=True):
+                assert known[place] == forecast
+    np.testing.assert_array_equal(np.concatenate([part.forecast for part in made]), expected.forecast)
+    np.testing.assert_array_equal(cut._usual.squares, whole._usual.squares)
+
+
+def test_a_wild_value_of_one_stream_does_little_to_the_others_and_without_the_limits_much():
+    panel = wind_field(seed=5, steps=1000, sites=5)
+    wild = poisoned(panel, [(500, 1, 1e6), (620, 1, -999.0), (621, 1, -999.0)])
+    others = [0, 2, 3, 4]
+    rmse = {}
+    for name, table in (("clean", panel), ("wild", wild)):
+        for robust in (True, False):
+            settings = Settings(("mt-wrls-neighbours",), lags=3, robust=robust, **GIVEN)
+            record = run_in_memory(table, settings)[0].record
+            rmse[name, robust] = record.rmse[others, 0].mean()
+    assert rmse["clean", True] < 1.01 * rmse["clean", False]
+    assert rmse["wild", True] < 1.05 * rmse["clean", True]
+    assert rmse["wild", False] > 100.0 * rmse["clean", False]
+
+
+def test_the_choice_is_not_led_astray_by_a_wild_value_of_the_head():
+    panel = wind_field(seed=5, steps=600, sites=4)
+    wild = poisoned(panel, [(60, 1, 1e6)])
+    clean, made = (run_in_memory(table, Settings(("mt-wrls",), lags=3)) for table in (panel, wild))
+    assert made[0].units.scale[1] < 2.0 * clean[0].units.scale[1]
+    others = [0, 2, 3]
+    assert made[0].record.rmse[others, 0].mean() < 1.02 * clean[0].record.rmse[others, 0].mean()
+
+
+def test_a_lasting_change_of_size_is_let_in():
+    usual = Usual.blank(1, 1)
+    place = np.zeros(1, np.int64)
+    for _ in range(100):
+        usual.learned(np.ones((1, 1)), place)
+    rounds = 0
+    while usual.tamed(np.full((1, 1), 1e6), place)[0, 0] == 0.0:
+        usual.learned(np.full((1, 1), 1e6), place)
+        rounds += 1
+    assert 20 < rounds < 300
+
+
+def test_units_are_not_those_of_one_wild_value():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(500, 2)).cumsum(axis=0)
+    clean = Units.measure(values).scale
+    values[100, 0] = 1e12
+    np.testing.assert_allclose(Units.measure(values).scale, clean, rtol=0.5)
+    np.testing.assert_allclose(Units.measure(values).scale[1], clean[1], rtol=1e-12)
+    seldom = np.zeros((500, 1))
+    seldom[::50] = 1.0  # all that it ever does
+    assert Units.measure(seldom).scale[0] == pytest.approx(np.sqrt(np.mean(np.diff(seldom[:, 0]) ** 2)))
