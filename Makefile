@@ -32,10 +32,12 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## speed beside plain NumPy, ten million rows from a file, precision, the cost of the first use, and the picture of the README
+bench: $(READY)  ## speed beside plain NumPy, ten million rows from a file, precision, forgetting, wild values, the cost of the first use, and the picture of the README
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/precision.py
+	$(BIN)/python benchmarks/forgetting.py
+	$(BIN)/python benchmarks/robustness.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/picture.py
 

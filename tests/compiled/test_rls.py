@@ -75,7 +75,7 @@ def test_deviation():
 
 def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0, robust=0.0, errors=None):
     fade, room = np.array([everything, own, along]), np.empty(len(w))
-    errors = np.zeros(2) if errors is None else errors
+    errors = np.zeros(3) if errors is None else errors
     return rls.learn_inplace(w, P, totals, errors, room, len(w), start, x, y, 1.0, fade, robust) >= 0.0
 
 
@@ -358,7 +358,7 @@ def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviat
     rng = np.random.default_rng(12)
     P, w, x, k = symmetric(rng, 4), rng.normal(size=4), rng.normal(size=2), 3.0
     z = np.append(x, [0.0, 0.0])
-    totals, errors = np.array([1.0, 8.0, 4.0]), np.array([3.0, 20.0])
+    totals, errors = np.array([1.0, 8.0, 4.0]), np.array([3.0, 20.0, 7.0])
     usual = (20.0 * 3.0 + rls.POOLED * 2.0) / (20.0 + rls.POOLED)
     assert rls.usual_square(totals, errors) == pytest.approx(usual)
     r = z @ P @ z
@@ -372,21 +372,21 @@ def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviat
         np.testing.assert_allclose(whole(half), P - np.outer(gain, P @ z), rtol=1e-9, atol=1e-12)
         square = min(e * e / (1 + r), k * k * usual) if abs(e) < 1e150 else k * k * usual
         np.testing.assert_allclose(counts, [1.0, 8.0 + square, 5.0])
-        np.testing.assert_allclose(seen, [3.0 + (square - 3.0) / 21.0, 21.0])
+        np.testing.assert_allclose(seen, [3.0 + (square - 3.0) / 21.0, 21.0, 7.0 + (noise > 1.0)])
 
 
 def test_before_the_first_sample_nothing_is_unusual():
-    assert rls.usual_square(np.array([1.0, 0.0, 0.0]), np.zeros(2)) == 0.0
-    w, errors = np.zeros(2), np.zeros(2)
+    assert rls.usual_square(np.array([1.0, 0.0, 0.0]), np.zeros(3)) == 0.0
+    w, errors = np.zeros(2), np.zeros(3)
     assert learn(np.eye(2), w, np.array([1.0, 0.0, 0.0]), 0, np.array([1.0, 0.0]), 1e6, robust=3.0, errors=errors)
     assert w[0] == pytest.approx(5e5)
-    assert errors.tolist() == [pytest.approx(5e11), 1.0]
+    assert errors.tolist() == [pytest.approx(5e11), 1.0, 0.0]
 
 
 def test_what_is_usual_is_what_was_so_lately():
-    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([1.0, rls.WINDOW])
+    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([1.0, rls.WINDOW, 0.0])
     learn(np.zeros((1, 1)), np.zeros(1), totals, 0, np.zeros(1), 1.5, robust=3.0, errors=errors)
-    assert errors.tolist() == [pytest.approx(1.0 + 1.25 / rls.WINDOW), rls.WINDOW]
+    assert errors.tolist() == [pytest.approx(1.0 + 1.25 / rls.WINDOW), rls.WINDOW, 0.0]
 
 
 def test_no_variance_turns_negative():

@@ -18,7 +18,7 @@ def test_variances_are_those_of_the_covariance(kind):
     assert model.health.samples == 0
     model.learn_many(*samples())
     diagonal = np.diagonal(model.covariance, axis1=-2, axis2=-1)
-    assert model.health == (300, 0, pytest.approx(diagonal.max()), pytest.approx(diagonal.max() / diagonal.min()), 0)
+    assert model.health == (300, 0, pytest.approx(diagonal.max()), pytest.approx(diagonal.max() / diagonal.min()), 0, 0)
 
 
 def test_rescues_are_counted():

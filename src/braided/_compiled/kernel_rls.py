@@ -43,7 +43,7 @@ class Dictionaries(NamedTuple):
     sizes: Ints  # (F,) elements in use, m
     prior: Floats  # (R, R) A⁻¹: the prior covariance between the tasks
     places: Ints  # (T, 2) each task's dictionary, and its row of `prior`
-    errors: Floats  # (T, 2) as in rls.Filters
+    errors: Floats  # (T, 3) as in rls.Filters
     evicted: Ints  # (F,) elements that had to go
 
 

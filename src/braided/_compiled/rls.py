@@ -16,7 +16,7 @@ from braided._compiled.linear import dot, invert_inplace
 from braided.types import Floats, Ints
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of Filters.totals
-SQUARE, SEEN = 0, 1  # the columns of Filters.errors
+SQUARE, SEEN, UNUSUAL = 0, 1, 2  # the columns of Filters.errors
 FOLD = 2.0**10  # fold the scale into P, and look whether it winds up
 BOUND = 1e8  # times the prior variance, beyond which it does
 FLOOR = 1e-6  # of the prior, which comes back then
@@ -54,7 +54,9 @@ class Filters(NamedTuple):
     base: Floats  # (F, n, n) scale times the information that P started from
     gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
     guarded: Ints  # (F,) how often P was made anew from the information
-    errors: Floats  # (T, 2) mean square of a task's innovations over what is expected of them, and how many; if robust
+    errors: (
+        Floats  # (T, 3) if robust: mean square of a task's innovations over their variance, how many, how many unusual
+    )
 
 
 def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int) -> Filters:
@@ -68,7 +70,7 @@ def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: i
         base=information,
         gained=gained,
         guarded=np.zeros(n_filters, np.int64),
-        errors=np.zeros((len(gained), 2)),
+        errors=np.zeros((len(gained), 3)),
     )
 
 
@@ -291,6 +293,7 @@ def learn_inplace(
     if robust > 0.0 and given > 0.0:
         errors[SEEN] = min(errors[SEEN] + 1.0, WINDOW)
         errors[SQUARE] += (square - errors[SQUARE]) / errors[SEEN]
+        errors[UNUSUAL] += weight < given
     for i in range(n):
         w[i] += c * e * g[i]  # Eq. 17
     for i in range(n):

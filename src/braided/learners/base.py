@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from braided._compiled.rls import UNUSUAL
 from braided.errors import FileError, InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey, Tasks
@@ -34,14 +35,16 @@ class Health(NamedTuple):
     largest_variance: float = np.nan  # of a weight, over that of the noise; NaN where there is none
     spread: float = np.nan  # the largest variance over the smallest: at most the condition of P
     dictionary: int = 0  # inputs that are kept, by kernel learners
+    unusual: int = 0  # samples that were given less weight, by robust learners
 
 
-def health(samples: int, guarded: int, variances: Floats, dictionary: int = 0) -> Health:
-    """Return the health of a learner with these variances."""
-    if not variances.size:
-        return Health(samples, guarded, dictionary=dictionary)
-    largest, least = float(variances.max()), float(variances.min())
-    return Health(samples, guarded, largest, largest / least if largest < MOST * least else np.inf, dictionary)
+def health(samples: int, guarded: int, variances: Floats, errors: Floats, dictionary: int = 0) -> Health:
+    """Return the health of a learner with these variances of its weights, and errors as in `rls.Filters`."""
+    largest, spread, unusual = np.nan, np.nan, int(errors[:, UNUSUAL].sum())
+    if variances.size:
+        largest, least = float(variances.max()), float(variances.min())
+        spread = largest / least if largest < MOST * least else np.inf
+    return Health(samples, guarded, largest, spread, dictionary, unusual)
 
 
 class Learner(ABC):

@@ -81,7 +81,7 @@ class KernelLearner(Learner):
         state = self.state
         used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
         P = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
-        return health(self.samples, 0, P, int(state.sizes.sum()))
+        return health(self.samples, 0, P, state.errors, int(state.sizes.sum()))
 
     @property
     def coef(self) -> Floats:
@@ -210,7 +210,7 @@ def empty(
         sizes=np.zeros(F, np.int64),
         prior=prior.copy(),
         places=places,
-        errors=np.zeros((len(places), 2)),
+        errors=np.zeros((len(places), 3)),
         evicted=np.zeros(F, np.int64),
     )
 

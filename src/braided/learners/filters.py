@@ -33,7 +33,7 @@ class FilterLearner(Learner):
     @property
     def health(self) -> Health:
         """What it has learned, and how its arithmetic is."""
-        return health(self.samples, int(self.state.guarded.sum()), variances(self.state))
+        return health(self.samples, int(self.state.guarded.sum()), variances(self.state), self.state.errors)
 
     def _steps(self, batch: Batch) -> Steps:
         return steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)

@@ -86,7 +86,7 @@ class MTOSLSSVR(KernelLearner):
         known = len(self.state.prior)  # tasks that left may still be there, as rows that nobody asks for
         prior, *_ = enlarge(self.state.prior, np.zeros((known, 1)), arrived._replace(near=rows[arrived.near]), 1.0)
         places = np.vstack([self.state.places, [0, known]])
-        errors = np.vstack([self.state.errors, np.zeros(2)])
+        errors = np.vstack([self.state.errors, np.zeros(3)])
         return with_prior(self.state, self.penalty, self._kernel, prior, places, errors)
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:

@@ -104,7 +104,7 @@ class MTWRLS(FilterLearner):
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
         totals = self.state.totals[0]
         state = _filter(weights, P, inverse(P), totals[RESIDUAL] + grown, totals[COUNT])
-        return state._replace(errors=np.vstack([self.state.errors, np.zeros(2)]), guarded=self.state.guarded.copy())
+        return state._replace(errors=np.vstack([self.state.errors, np.zeros(3)]), guarded=self.state.guarded.copy())
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""

@@ -163,7 +163,7 @@ def _offered(method: str, name: str) -> set[float]:
 def facts(model: Forecaster | Learner) -> dict[str, str]:
     """Return what a model is and what it has seen."""
     if isinstance(model, Learner):
-        return {"Learner": f"{model!r}", "Streams": _names(model.tasks)}
+        return {"Learner": f"{model!r}", "Streams": _names(model.tasks), "Health": _health(model)}
     method, lags = method_of(model), model.lags
     features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
     features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
@@ -186,7 +186,21 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than usual",
         "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast",
         "Breakdowns": f"{model.breakdowns:,}",
+        "Health": _health(model.learner),
     }
+
+
+def _health(learner: Learner) -> str:
+    health = learner.health
+    said = []
+    if not np.isnan(health.largest_variance):
+        said = [
+            f"largest variance {health.largest_variance:.2g} of the noise's, {health.spread:.2g} times the smallest"
+        ]
+        said += [f"made anew {health.guarded:,} times"]
+    said += [f"{health.dictionary:,} inputs kept"] * bool(health.dictionary)
+    said += [f"{health.unusual:,} wild values counted for little"] * bool(health.unusual)
+    return "; ".join(said) or "nothing to tell"
 
 
 def _names(tasks: tuple[Any, ...]) -> str:

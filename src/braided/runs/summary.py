@@ -179,6 +179,10 @@ def _trouble(forecaster: Forecaster) -> list[str]:
     if forecaster.breakdowns:
         times = f"{forecaster.breakdowns} time{'s' * (forecaster.breakdowns > 1)}"
         said.append(f"The arithmetic broke down {times}; the learner started afresh (stronger penalties help).")
+    unusual = forecaster.learner.health.unusual
+    if unusual:
+        share = 100.0 * unusual / forecaster.learner.samples
+        said.append(f"{unusual:,} of all values learned ({share:.1g} %) were wild, and count for little.")
     late = forecaster.tasks[forecaster.about.get("run", {}).get("head_tasks", len(forecaster.tasks)) :]
     if late:
         said.append(f"Joined late: {_several([str(task) for task in late])}.")
