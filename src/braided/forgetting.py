@@ -210,7 +210,6 @@ def steps_of(
     relation, limits = prior.information[:0], prior.variances[:0]
     if isinstance(policy, HalfLife):
         moves, noise = policy.factors(opens, labels, last, unlabelled), np.zeros_like(prior.covariance)
-        relation, limits = prior.information, prior.variances
     elif isinstance(policy, Restore):
         moves, shrink, noise = opens.astype(np.float64), policy.factor, (1.0 - policy.factor**2) * prior.covariance
     elif isinstance(policy, Drift):
@@ -219,9 +218,16 @@ def steps_of(
         fades[:, 2] = policy.factor
     else:
         fades[:, :2] = checked_fades(policy, opens)
-        if not isinstance(policy, Exponential) or (policy.guard and policy.factor < 1.0):  # else nothing winds up
-            relation, limits = prior.information, prior.variances
+    if is_guarded(policy):
+        relation, limits = prior.information, prior.variances
     return Steps(fades, moves, shrink, noise, relation, limits)
+
+
+def is_guarded(policy: Policy) -> bool:
+    """Whether the information is kept beside P, so that P can be made anew; not where nothing winds up."""
+    if isinstance(policy, Exponential):
+        return policy.guard and policy.factor < 1.0
+    return not isinstance(policy, Restore | Directional | Drift)
 
 
 def _coupling(graph: TaskGraph | None, own: Floats, tasks: Sequence[TaskKey]) -> Floats:

@@ -209,3 +209,29 @@ def test_a_long_pause_fades_no_more_than_so_much():
     model.learn_one([1.0], 1.0, task="a", round=0)
     model.learn_one([1.0], 1.0, task="a", round=10**9)
     assert np.isfinite(model.covariance).all()
+
+
+@pytest.mark.parametrize("policy", [bd.Exponential(0.9), bd.Exponential(0.9, per="task"), HalfLife(5)], ids=repr)
+def test_the_information_is_that_of_the_covariance_after_tasks_join_and_leave(policy):
+    X, y, tasks, rounds = stream()
+    model = bd.MTWRLS(random_graph(np.random.default_rng(1), T), D, PENALTY, policy)
+    model.learn_many(X, y, tasks, rounds=rounds)
+    model.add_task("new", {0: 0.5, 2: 0.3})
+    np.testing.assert_allclose(model._information() @ model.covariance, np.eye(D * (T + 1)), atol=1e-7)
+    model.learn_one([1.0, 2.0, 3.0], 1.0, task="new", round=ROUNDS)
+    model.remove_task(1)
+    np.testing.assert_allclose(
+        model._information() @ model.covariance, np.eye(D * T), atol=1e-4
+    )  # a little of the prior
+
+
+def test_a_task_joins_and_leaves_where_all_has_wound_up():
+    model = bd.MTWRLS(random_graph(np.random.default_rng(1), T), D, PENALTY, 0.2)
+    for n in range(40):
+        model.learn_one(np.zeros(D), 0.0, task=n % 2)
+    model.add_task("new", {0: 0.5})
+    model.learn_many(np.ones((3, D)), np.ones(3), ["new", 0, "new"])
+    model.remove_task(0)
+    model.learn_many(np.ones((3, D)), np.ones(3), ["new", 1, "new"])
+    assert np.isfinite(model.covariance).all()
+    assert model.predict_one(np.ones(D), task="new") == pytest.approx(1.0, abs=0.01)

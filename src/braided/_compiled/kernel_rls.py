@@ -24,6 +24,7 @@ from braided.types import Flags, Floats, Ints
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
 UNBOUNDED = 2**62  # a budget of this size or more is none
 LATELY = 10  # times the budget is how many inputs the usage of an element remembers
+LEAST = 1e-280  # a novelty below has no inverse
 ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
 
 
@@ -255,7 +256,9 @@ def absorb_inplace(
     if grows or bounded:
         a = unwhitened(U, phi, m)
     if grows:
-        grows = delta > ROUNDING * (1.0 + dot(a, a)) * kxx  # U'U is K up to rounding, which a brings into δ, squared
+        grows = (
+            delta > ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
+        )  # U'U is K to rounding, which a brings into δ, squared
     if grows:  # x is news: one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
         P[m, :m] = 0.0

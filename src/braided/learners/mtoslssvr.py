@@ -96,7 +96,7 @@ class MTOSLSSVR(KernelLearner):
         m = int(self.state.sizes[0])
         needed = np.union1d(places[:, 1], rows[0, :m])
         places[:, 1] = np.searchsorted(needed, places[:, 1])
-        rows[0, :m] = np.searchsorted(needed, rows[0, :m])
+        rows[0, :m], rows[0, m:] = np.searchsorted(needed, rows[0, :m]), 0
         errors = np.delete(self.state.errors, position, axis=0)
         prior = self.state.prior[np.ix_(needed, needed)]
         return self.state._replace(places=places, rows=rows, prior=prior, errors=errors)

@@ -32,13 +32,13 @@ from __future__ import annotations
 from typing import final
 
 import numpy as np
+import scipy.linalg
 
-from braided._compiled.rls import COUNT, RESIDUAL, SCALE, Filters, fresh_filters, noise_variance, symmetric
+from braided._compiled.rls import COUNT, FLOOR, RESIDUAL, SCALE, Filters, fresh_filters, noise_variance, symmetric
 from braided.forgetting import Policy, Prior, as_forgetting
 from braided.graph import TaskGraph
 from braided.learners.filters import FilterLearner
 from braided.learners.joining import arrival, enlarge
-from braided.matrices import inverse
 from braided.types import Floats
 
 
@@ -99,11 +99,18 @@ class MTWRLS(FilterLearner):
         covariance, information = (np.kron(part[0], each) for part in self._prior[:2])
         return _filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
 
+    def _information(self) -> Floats:
+        """The inverse of P where the policy is guarded; else it is not kept, and nobody asks for it."""
+        state = self.state
+        return (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
+
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
-        totals = self.state.totals[0]
-        state = _filter(weights, P, inverse(P), totals[RESIDUAL] + grown, totals[COUNT])
+        totals, d = self.state.totals[0], self.n_features
+        added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
+        information = np.pad(self._information(), (0, d)) + self.penalty * np.kron(added, np.eye(d))
+        state = _filter(weights, P, information, totals[RESIDUAL] + grown, totals[COUNT])
         return state._replace(errors=np.vstack([self.state.errors, np.zeros(3)]), guarded=self.state.guarded.copy())
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
@@ -111,8 +118,12 @@ class MTWRLS(FilterLearner):
         d = self.n_features
         stay = np.delete(np.arange(self.state.weights.size), np.s_[position * d : (position + 1) * d])
         totals = self.state.totals[0]
-        P = self.covariance[np.ix_(stay, stay)]
-        state = _filter(np.delete(self.coef, position, axis=0), P, inverse(P), totals[RESIDUAL], totals[COUNT])
+        P, information = self.covariance[np.ix_(stay, stay)], self._information()
+        gone = np.setdiff1d(np.arange(len(information)), stay)
+        shared, own = information[np.ix_(stay, gone)], information[np.ix_(gone, gone)]
+        own += FLOOR * self._prior.information[0, position, position] * np.eye(d)
+        rest = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
+        state = _filter(np.delete(self.coef, position, axis=0), P, rest, totals[RESIDUAL], totals[COUNT])
         errors = np.delete(self.state.errors, position, axis=0)
         return state._replace(errors=errors, guarded=self.state.guarded.copy())
 

@@ -199,7 +199,7 @@ def _health(learner: Learner) -> str:
         ]
         said += [f"made anew {health.guarded:,} times"]
     said += [f"{health.dictionary:,} inputs kept"] * bool(health.dictionary)
-    said += [f"{health.unusual:,} wild values counted for little"] * bool(health.unusual)
+    said += [f"{health.unusual:,} values were far off, and count for less"] * bool(health.unusual)
     return "; ".join(said) or "nothing to tell"
 
 

@@ -182,7 +182,7 @@ def _trouble(forecaster: Forecaster) -> list[str]:
     unusual = forecaster.learner.health.unusual
     if unusual:
         share = 100.0 * unusual / forecaster.learner.samples
-        said.append(f"{unusual:,} of all values learned ({share:.1g} %) were wild, and count for little.")
+        said.append(f"{unusual:,} values ({share:.1g} %) were more than five deviations off, and count for less.")
     late = forecaster.tasks[forecaster.about.get("run", {}).get("head_tasks", len(forecaster.tasks)) :]
     if late:
         said.append(f"Joined late: {_several([str(task) for task in late])}.")
