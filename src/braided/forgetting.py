@@ -51,9 +51,7 @@ class Steps(NamedTuple):
     moves: Floats  # (n,) what the information of all filters fades by before they move; 0 where they do not move
     shrink: float  # what the weights are multiplied by when they move
     noise: Floats  # (F, m, m) what is added to the covariance of the tasks' weights then, per filter of m tasks
-    relation: (
-        Floats  # (F, m, m) the information of the prior, for the guard against wind-up; empty where none is needed
-    )
+    relation: Floats  # (F, m, m) the information of the prior, for the guard against wind-up; empty without
     limits: Floats  # (F, m) the prior variances
 
 
@@ -105,7 +103,7 @@ class HalfLife:
 
     A sample learned t before the last round weighs ½^(t / duration), and so does the prior, counted from the first
     round. Needs time stamps (or numbers) as rounds; `duration` is a timedelta, or a number in the units of the rounds.
-    However long the pause, one step fades by no more than 1e-9.
+    However long the pause, one step leaves at least 1e-9 of what was known.
     """
 
     duration: float  # microseconds where it was a timedelta
@@ -180,7 +178,8 @@ class Drift:
         object.__setattr__(self, "variance", positive(self.variance, "variance"))
 
 
-Policy: TypeAlias = Forgetting | HalfLife | Restore | Directional | Drift
+OfAllClocks: TypeAlias = HalfLife | Restore | Directional | Drift  # of any learner with a covariance
+Policy: TypeAlias = Forgetting | OfAllClocks
 
 
 class Prior(NamedTuple):
@@ -218,12 +217,12 @@ def steps_of(
         fades[:, 2] = policy.factor
     else:
         fades[:, :2] = checked_fades(policy, opens)
-    if is_guarded(policy):
+    if _is_guarded(policy):
         relation, limits = prior.information, prior.variances
     return Steps(fades, moves, shrink, noise, relation, limits)
 
 
-def is_guarded(policy: Policy) -> bool:
+def _is_guarded(policy: Policy) -> bool:
     """Whether the information is kept beside P, so that P can be made anew; not where nothing winds up."""
     if isinstance(policy, Exponential):
         return policy.guard and policy.factor < 1.0
@@ -253,7 +252,7 @@ def checked_fades(policy: Forgetting, opens: Flags) -> Floats:
 
 def as_forgetting(value: float | Policy) -> Policy:
     """Return the policy; a number means the paper's, a factor per sample."""
-    if isinstance(value, Forgetting | HalfLife | Restore | Directional | Drift):
+    if isinstance(value, Forgetting | OfAllClocks):
         return value
     return Exponential(fraction(value, "forgetting"))
 
@@ -262,7 +261,7 @@ def own_clock(value: float | Forgetting, learner: str) -> Forgetting:
     """Return the policy of a learner whose tasks each forget when they are seen; a number is the factor."""
     if isinstance(value, Exponential) and value.per != "task":
         raise InputError(f'forgetting is per={value.per!r}: each task of {learner} has its own clock, per="task"')
-    if isinstance(value, HalfLife | Restore | Directional | Drift):
+    if isinstance(value, OfAllClocks):
         raise InputError(f"forgetting is a {type(value).__name__}, which needs a covariance: give {learner} a number")
     if isinstance(value, Forgetting):
         return value
@@ -282,4 +281,4 @@ def own_policy(value: float | Policy, learner: str) -> Policy:
     """Return the policy of a learner with one filter per task: of its own clock, or one of all clocks."""
     if isinstance(value, Drift) and value.graph is not None:
         raise InputError(f"the tasks of {learner} share nothing: give Drift without a graph")
-    return value if isinstance(value, HalfLife | Restore | Directional | Drift) else own_clock(value, learner)
+    return value if isinstance(value, OfAllClocks) else own_clock(value, learner)

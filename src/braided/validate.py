@@ -50,8 +50,7 @@ def fraction(value: Any, name: str) -> float:
     """Return `value` as a float in (0, 1], and not so small that arithmetic ends."""
     number = real(value, name)
     if not LEAST <= number <= 1:
-        least = f"{LEAST:g} or more" if 0 < number < LEAST else "above 0 and at most 1"
-        raise InputError(f"{name} is {number:g}: it must be {least}")
+        raise InputError(f"{name} is {number:g}: it must be above 0 ({LEAST:g} or more) and at most 1")
     return number
 
 

@@ -5,6 +5,6 @@ import os
 LONG = os.environ.get("BRAIDED_SOAK") == "1"
 
 
-def rounds(short, long):
-    """How many of something, in the form that runs."""
+def either(short, long):
+    """Return what is for the form that runs."""
     return long if LONG else short

@@ -5,7 +5,7 @@ import numpy as np
 import braided as bd
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.kernels import linear, polynomial, rbf
-from tests.soak import rounds
+from tests.soak import either
 from tests.streams import random_graph
 
 SIGMAS = (0.01, 0.2, 0.4, 0.6, 0.8, 1.0)  # the paper's
@@ -29,7 +29,6 @@ def shared_policies(sigma, n_tasks):
 def own_policies(sigma):
     """Every policy of WRLS."""
     return {
-        "number": sigma,
         "task": Exponential(sigma, per="task"),
         "half-life": half_life(sigma),
         "restore": Restore(sigma),
@@ -81,7 +80,7 @@ def contenders():
         "L21": _maker(bd.L21),
         "TraceNorm": _maker(bd.TraceNorm),
     }
-    return rounds({}, slow) | {
+    return either({}, slow) | {
         "MOGD": _maker(bd.MOGD, penalty=0.1, step=0.01),
         "GraphRidge": _maker(bd.GraphRidge),
         "Persistence": _maker(bd.Persistence),

@@ -8,7 +8,7 @@ import pytest
 
 import braided as bd
 from braided.kernels import linear, rbf
-from tests.soak import rounds
+from tests.soak import either
 from tests.soak.configurations import insist_finite, kernel_learners
 from tests.streams import random_graph, worst
 
@@ -32,7 +32,7 @@ def insist_factor(model, tolerance=1e-12):
 @pytest.mark.parametrize("kind", [bd.MTOSLSSVR, bd.OSLSSVR])
 def test_near_duplicates_do_not_fill_the_dictionary(kind, kernel):
     """Whatever the novelty, 0 as well: what differs by rounding is no news."""
-    n = rounds(300, 30_000)
+    n = either(300, 30_000)
     rng = np.random.default_rng(2)
     places = rng.normal(size=(PLACES, D))
     most = T * (D if kernel.is_linear else PLACES)
@@ -55,7 +55,7 @@ def test_near_duplicates_do_not_fill_the_dictionary(kind, kernel):
 @pytest.mark.parametrize("gap", [1e-7, 1e-5, 1e-3])
 def test_what_is_nearly_expressed_leaves_the_factor_exact(kind, gap):
     """Without a novelty worth the name, elements stay as far apart as rounding can tell, and K = U'U holds."""
-    n = rounds(300, 3000)
+    n = either(300, 3000)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(PLACES, D))[rng.integers(PLACES, size=n)] + gap * rng.normal(size=(n, D))
     y, tasks = rng.normal(size=n), rng.integers(T, size=n)
@@ -102,7 +102,7 @@ def test_inputs_that_move_on_take_no_more_memory(name):
         passes(4, 6)
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
-        more = rounds(6, 400)
+        more = either(6, 400)
         passes(6, 6 + more)
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
@@ -117,7 +117,7 @@ def test_inputs_that_move_on_take_no_more_memory(name):
 def test_a_dictionary_with_a_budget_moves_on_with_the_inputs(kind):
     """Late forecasts are as good as early ones, and no element is from the first half of the way."""
     model = kind(GRAPH, D, rbf(), 0.01, 1e-3, BUDGET, forgetting=bd.forgetting.Restore(0.99))
-    n = T * rounds(3000, 100_000)
+    n = T * either(3000, 100_000)
     X, y, tasks, labels = moving(n)
     errors = np.abs(model.progressive(X, y, tasks, rounds=labels) - y)
     late, early = errors[-n // 10 :].mean(), errors[T * 50 : T * 350].mean()

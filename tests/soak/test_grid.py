@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import braided as bd
-from tests.soak import rounds
+from tests.soak import either
 from tests.soak.configurations import SIGMAS, insist_finite, least_eigenvalue
 from tests.streams import random_graph, random_stream
 
 T, D = 3, 3
-N_ROUNDS = rounds(100, 4000)
-LOOKS = [*range(30), *range(30, N_ROUNDS, rounds(10, 100)), N_ROUNDS]  # at first after every round
+N_ROUNDS = either(100, 4000)
+LOOKS = [*range(30), *range(30, N_ROUNDS, either(10, 100)), N_ROUNDS]  # at first after every round
 PENALTIES = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
 RIDGES = (1.0, 0.1, 0.01)
 ROUNDED = 1e-13  # what rounding may take from the smallest eigenvalue of P scaled to a unit diagonal, which is above 0

@@ -13,7 +13,7 @@ import pytest
 import braided as bd
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.kernels import polynomial, rbf
-from tests.soak import rounds
+from tests.soak import LONG, either
 from tests.soak.configurations import (
     contenders,
     held,
@@ -27,14 +27,14 @@ T, D = 3, 2
 GRAPH = bd.TaskGraph.pooled(range(T), ridge=0.1)
 OVERFLOWS = 1e140  # no sample below this is refused by a learner that can make P anew
 TAME = 1e3  # samples between one over this and this are refused by nobody
-SIZES = rounds(
+SIZES = either(
     (1e-150, 1e20, 1e150, 1e300),
     (1e-300, 1e-150, 1e-75, 1e-20, 1e-8, 1e-4, 1e4, 1e8, 1e20, 1e75, 1e150, 1e155, 1e200, 1e300),
 )
-STRENGTHS = rounds((0.6, 1.0), (0.01, 0.6, 0.99, 1.0))
+STRENGTHS = either((0.6, 1.0), (0.01, 0.6, 0.99, 1.0))
 
 LINEAR = {name: make for sigma in STRENGTHS for name, make in linear_learners(sigma, T).items()}
-HERE = {name: make for name, make in LINEAR.items() if rounds("1.0 robust" not in name, True)}
+HERE = {name: make for name, make in LINEAR.items() if LONG or "1.0 robust" not in name}
 MAKERS = HERE | unguarded_learners(0.6) | kernel_learners(novelty=1e-3) | contenders()
 
 
@@ -117,7 +117,7 @@ def insist_all_goes_well(name, X, y, weights):
 @pytest.mark.parametrize("name", MAKERS)
 def test_no_size_of_a_sample_makes_anything_infinite(name):
     faults = {}
-    for scenario, *samples in scenarios(rounds(8, 30)):
+    for scenario, *samples in scenarios(either(8, 30)):
         try:
             insist_all_goes_well(name, *samples)
         except (AssertionError, ArithmeticError, RuntimeWarning) as error:
@@ -130,7 +130,7 @@ def test_no_size_of_a_sample_makes_anything_infinite(name):
 def test_whatever_is_never_told_apart_stays_finite(name, kind):
     """Inputs that leave a direction unvisited for ever: P may wind up, and is finite all the time."""
     make = (LINEAR | unguarded_learners(0.6) | unguarded_learners(0.01))[name]
-    n, step = rounds(480, 9000), 10
+    n, step = either(480, 9000), 10
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, D))
     if kind in ("constant", "zeros"):
@@ -191,7 +191,7 @@ ENDS = (
 @pytest.mark.parametrize("ridge", [1e-12, 0.1, 1e150])
 @pytest.mark.parametrize("name", ENDS)
 def test_no_parameter_that_is_accepted_makes_anything_infinite(name, ridge):
-    n = rounds(24, 300)
+    n = either(24, 300)
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(n, D)), rng.normal(size=n)
     model = ENDS[name](bd.TaskGraph.pooled(range(T), ridge=ridge))

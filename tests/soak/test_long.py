@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import braided as bd
-from tests.soak import rounds
+from tests.soak import either
 from tests.streams import random_graph, worst
 
 T, D = 4, 3
-SAMPLES = rounds(10**5, 10**7)
+SAMPLES = either(10**5, 10**7)
 CHUNK = 10**5 // T * T
 PENALTY = 0.3
 SLOW = 1.0 - 1e-5

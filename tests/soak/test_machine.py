@@ -15,7 +15,7 @@ from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restor
 from braided.kernels import linear, polynomial, rbf
 from braided.state import dumps
 from tests.reference.linear import batch
-from tests.soak import LONG, rounds
+from tests.soak import LONG, either
 from tests.soak.configurations import held, insist_finite
 from tests.streams import random_graph
 
@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
 def _machine(kind):
     case = type(f"{kind.__name__}Machine", (Machine,), {"kind": kind}).TestCase
     phases = (Phase.generate, Phase.shrink) if LONG else (Phase.generate,)  # to shrink may take minutes
-    case.settings = settings(max_examples=rounds(12, 400), stateful_step_count=rounds(20, 60), phases=phases)
+    case.settings = settings(max_examples=either(12, 400), stateful_step_count=either(20, 60), phases=phases)
     return case
 
 

@@ -24,7 +24,10 @@ GRAPH = bd.TaskGraph.pooled(["a", "b"])
         (lambda: bd.MTWRLS(GRAPH, 2, penalty=-1.0), "penalty is -1: it must be above 0"),
         (lambda: bd.MTWRLS(GRAPH, 2, penalty=np.inf), "penalty is inf: it must be finite"),
         (lambda: bd.MTWRLS(GRAPH, 2, penalty=1e-320), "penalty is 9.99989e-321: it must lie between"),
-        (lambda: bd.MTWRLS(GRAPH, 2, forgetting=0.0), "forgetting is 0: it must be above 0 and at most 1"),
+        (
+            lambda: bd.MTWRLS(GRAPH, 2, forgetting=0.0),
+            "forgetting is 0: it must be above 0 (1e-09 or more) and at most 1",
+        ),
         (lambda: bd.MTWRLS(GRAPH, 2, forgetting=1.01), r"forgetting is 1\.01"),
         (lambda: bd.MTWRLS(GRAPH, 2, forgetting=np.nan), "forgetting is nan"),
         (lambda: bd.MTWRLS(GRAPH, 2, forgetting="slow"), "forgetting is 'slow': it must be a number, not str"),

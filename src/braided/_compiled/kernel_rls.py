@@ -39,7 +39,7 @@ class Dictionaries(NamedTuple):
     usage: Floats  # (F, capacity) mean square of an element's share a in later inputs; where there is a budget
     age: Floats  # (F, capacity) inputs that it is the mean of
     weights: Floats  # (F, capacity) β
-    covariance: Floats  # (F, capacity, capacity) lower triangle of P̃
+    covariance: Floats  # (F, capacity, capacity) lower triangle of P̃ / scale
     totals: Floats  # (F, 3) as in rls.Filters
     sizes: Ints  # (F,) elements in use, m
     prior: Floats  # (R, R) A⁻¹: the prior covariance between the tasks
@@ -255,10 +255,8 @@ def absorb_inplace(
     bounded = limits.budget < UNBOUNDED
     if grows or bounded:
         a = unwhitened(U, phi, m)
-    if grows:
-        grows = (
-            delta > ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
-        )  # U'U is K to rounding, which a brings into δ, squared
+    # U'U is K up to rounding, which a brings into δ, squared
+    grows = grows and delta > ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
     if grows:  # x is news: one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
         P[m, :m] = 0.0

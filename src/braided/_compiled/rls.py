@@ -54,9 +54,7 @@ class Filters(NamedTuple):
     base: Floats  # (F, n, n) scale times the information that P started from
     gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
     guarded: Ints  # (F,) how often P was made anew from the information
-    errors: (
-        Floats  # (T, 3) if robust: mean square of a task's innovations over their variance, how many, how many unusual
-    )
+    errors: Floats  # (T, 3) if robust: mean of innovation² / variance, how many, how many of them unusual
 
 
 def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int) -> Filters:
@@ -74,9 +72,9 @@ def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: i
     )
 
 
-def variances(filters: Filters) -> Floats:
+def variances(covariance: Floats, totals: Floats) -> Floats:
     """Return the diagonals of P, of all filters."""
-    diagonals: Floats = filters.covariance.diagonal(axis1=1, axis2=2) * filters.totals[:, SCALE, None]
+    diagonals: Floats = covariance.diagonal(axis1=1, axis2=2) * totals[:, SCALE, None]
     return diagonals.ravel()
 
 
@@ -273,21 +271,20 @@ def learn_inplace(
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(g[i]))
-    sized = (
-        max(weight, 1.0) * dot(x, x) <= HUGE * HUGE and weight * abs(y) <= HUGE and c * abs(e) * largest <= own * HUGE
-    )
-    if not (sized and 0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * largest * largest <= LARGEST):
+    if not (max(weight, 1.0) * dot(x, x) <= HUGE * HUGE and weight * abs(y) <= HUGE):
+        return -1.0
+    if not (0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * largest * largest <= LARGEST):
+        return -1.0
+    if not c * abs(e) * largest <= own * HUGE:  # of what a weight would move by
         return -1.0
     if not rounding(P, start, x) * scale / own <= TOLERANCE * (along + max(variance, 0.0)):
         return -1.0
-    evidence = everything
     if own != 1.0:
         fade_own_inplace(P, g, n, start, x.size, own)
-        evidence *= own ** (x.size / n)  # the task's share of the evidence
-    if along != 1.0 and n > 0:
-        evidence *= along ** (x.size / n)
     totals[SCALE] = scale
-    fade_evidence_inplace(totals, evidence)
+    fade_evidence_inplace(
+        totals, everything * (own * along) ** (x.size / max(n, 1))
+    )  # of its own share of the evidence
     totals[RESIDUAL] += along * square
     totals[COUNT] += given
     if robust > 0.0 and given > 0.0:

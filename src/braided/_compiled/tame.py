@@ -12,7 +12,7 @@ WINDOW = 1000.0  # inputs that what is usual remembers
 def tame_inplace(X: Floats, usual: Floats, seen: Floats, tasks: Ints, learn: bool) -> None:
     """Set features to 0 that exceed ten times their task's usual size, the root of `usual` (T, d); learn that if told.
 
-    A lasting change of size is let in all the same: what is usual grows by up to a tenth per input.
+    A lasting change of size is let in all the same: what is usual (a square) grows by up to 99/`seen` of itself per input.
     """
     for i in range(tasks.size):
         t = tasks[i]

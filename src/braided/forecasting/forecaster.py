@@ -72,9 +72,9 @@ class Forecaster:
         When rounds come, which tells gaps and the time of the next; steps of 1 unless told.
     coverage
         The share of values that intervals are to hold.
-    robust
+    tame
         Leave out features of more than ten times their usual size, so that a wild value of one stream does not throw
-        the forecasts of others; for a learner that is robust too.
+        the forecasts of others; goes with a learner that is robust.
     about
         What to remember of where it comes from: names and numbers.
     """
@@ -90,7 +90,7 @@ class Forecaster:
         extras: Scale | None = None,
         clock: Clock | None = None,
         coverage: float = 0.9,
-        robust: bool = False,
+        tame: bool = False,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         from scipy.special import ndtri
@@ -107,7 +107,7 @@ class Forecaster:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
         self.extras, self.clock, self.about = extras, clock or Clock(), dict(about or {})
-        self.coverage, self.robust = share(coverage, "coverage"), robust
+        self.coverage, self.tame = share(coverage, "coverage"), tame
         self._usual = Usual.blank(graph.n_tasks, learner.n_features)
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
@@ -269,8 +269,8 @@ class Forecaster:
         samples = self.lags.samples(*self._known(values, further)).between(self.lags.reach, len(values))
         X, y, names, steps, level, previous = samples
         places, row = self.graph.indices(names), row[steps - self.lags.reach]
-        if self.robust:
-            X = self._usual.learned(X, places)
+        if self.tame:
+            X = self._usual.tamed(X, places, learn=True)
         rounds = self.rounds + row
         mean, deviations = self._progress(self.learner, X, y, names, rounds, self.learner.has_std)
         alone = mean
@@ -350,7 +350,7 @@ class Forecaster:
             raise InputError("nothing is known yet: give values to `advance` first")
         X, names, level = self.lags.latest(*self._known(self._recent, self._recent_extras))
         places = self.graph.indices(names)
-        if self.robust:
+        if self.tame:
             X = self._usual.tamed(X, places)
         mean, deviations = np.zeros(len(places)), np.full(len(places), np.nan)
         try:
@@ -399,7 +399,7 @@ class Forecaster:
         return f"Forecaster({self.learner!r}, {self.lags!r}) after {seen}"
 
 
-PARTS = ("learner", "lags", "graph", "units", "single", "extras", "clock", "coverage", "robust", "about")
+PARTS = ("learner", "lags", "graph", "units", "single", "extras", "clock", "coverage", "tame", "about")
 STATE = (
     "record",
     "columns",

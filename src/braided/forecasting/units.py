@@ -28,7 +28,7 @@ class Units:
     """
 
     centre: Floats  # (T,) mean level
-    scale: Floats  # (T,) root mean square of the changes, each counted as ten times that at most
+    scale: Floats  # (T,) root mean square of the changes; the largest count for ten times the others' at most
     logarithm: bool = False
 
     @classmethod
@@ -40,7 +40,7 @@ class Units:
         size = np.fmax(np.fmax.reduce(np.abs(changes), axis=0, initial=0.0), 0.0)  # no square overflows below
         known = ~np.isnan(changes)
         squares = np.where(known, np.nan_to_num(changes) / np.where(size > 0.0, size, 1.0), 0.0) ** 2
-        scale = size * np.sqrt(_usual(squares, np.maximum(known.sum(axis=0), 1)))
+        scale = size * np.sqrt(_mean_square(squares, np.maximum(known.sum(axis=0), 1)))
         centre = np.where(there, levels, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
         usual = float(np.median(scale[scale > 0.0])) if (scale > 0.0).any() else 1.0
         return cls(centre, np.where(scale > 0.0, scale, usual), logarithm)
@@ -65,16 +65,16 @@ class Units:
         return Units(np.append(self.centre, other.centre), np.append(self.scale, scale), self.logarithm)
 
 
-def _usual(squares: Floats, counts: Ints) -> Floats:
-    """Return the mean of each column; none counts for more than a hundred times the mean of all but the largest.
+def _mean_square(squares: Floats, counts: Ints) -> Floats:
+    """Return the mean of each column, in which the largest count for at most a hundred times the mean of the rest.
 
-    Those are a twentieth, and at least two, which is what one wild value makes; they count in full if all else is 0.
+    Those are a twentieth, and at least two, which is what one wild value makes; they count in full if the rest is 0.
     """
     largest = max(len(squares) // 20, 2)
     rest = np.sort(squares, axis=0)[:-largest].sum(axis=0) / np.maximum(counts - largest, 1)
     limits = np.where(rest > 0.0, TIMES**2 * rest, np.inf)
-    usual: Floats = np.minimum(squares, limits).sum(axis=0) / counts
-    return usual
+    mean: Floats = np.minimum(squares, limits).sum(axis=0) / counts
+    return mean
 
 
 def logarithms(values: Floats) -> Floats:

@@ -20,7 +20,7 @@ class Usual:
     taken as they are.
 
     >>> usual = Usual.blank(n_tasks=1, n_features=1)
-    >>> _ = usual.learned(np.ones((50, 1)), np.zeros(50, np.int64))
+    >>> _ = usual.tamed(np.ones((50, 1)), np.zeros(50, np.int64), learn=True)
     >>> usual.tamed(np.array([[2.0], [1e6]]), np.array([0, 0]))
     array([[2.],
            [0.]])
@@ -38,15 +38,8 @@ class Usual:
         """Make room for one more task."""
         self.squares, self.seen = (np.concatenate([a, np.zeros((1, *a.shape[1:]))]) for a in (self.squares, self.seen))
 
-    def tamed(self, X: Floats, places: Ints) -> Floats:
-        """Return the inputs (n, d) of the tasks at their places, without what is wild."""
-        return self._limited(X, places, learn=False)
-
-    def learned(self, X: Floats, places: Ints) -> Floats:
-        """Return the inputs without what is wild by those before, and learn from them."""
-        return self._limited(X, places, learn=True)
-
-    def _limited(self, X: Floats, places: Ints, learn: bool) -> Floats:
+    def tamed(self, X: Floats, places: Ints, learn: bool = False) -> Floats:
+        """Return inputs (n, d) of the tasks at their places without what is wild by those before; learn from them if told."""
         X = X.copy()
         tame_inplace(X, self.squares, self.seen, places, learn)
         return X

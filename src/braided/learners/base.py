@@ -37,14 +37,14 @@ class Health(NamedTuple):
     dictionary: int = 0  # inputs that are kept, by kernel learners
     unusual: int = 0  # samples that were given less weight, by robust learners
 
-
-def health(samples: int, guarded: int, variances: Floats, errors: Floats, dictionary: int = 0) -> Health:
-    """Return the health of a learner with these variances of its weights, and errors as in `rls.Filters`."""
-    largest, spread, unusual = np.nan, np.nan, int(errors[:, UNUSUAL].sum())
-    if variances.size:
-        largest, least = float(variances.max()), float(variances.min())
-        spread = largest / least if largest < MOST * least else np.inf
-    return Health(samples, guarded, largest, spread, dictionary, unusual)
+    @classmethod
+    def of(cls, samples: int, guarded: int, variances: Floats, errors: Floats, dictionary: int = 0) -> Health:
+        """Tell it from the variances of the weights, and errors as `rls.Filters` has them."""
+        largest, spread, unusual = np.nan, np.nan, int(errors[:, UNUSUAL].sum())
+        if variances.size:
+            largest, least = float(variances.max()), float(variances.min())
+            spread = largest / least if largest < MOST * least else np.inf
+        return cls(samples, guarded, largest, spread, dictionary, unusual)
 
 
 class Learner(ABC):

@@ -9,12 +9,12 @@ import scipy.linalg
 
 from braided._compiled import kernel_rls
 from braided._compiled.kernel_rls import UNBOUNDED, Dictionaries, Limits
-from braided._compiled.rls import RESIDUAL, SCALE, fresh_totals, noise_variance, symmetric
+from braided._compiled.rls import RESIDUAL, SCALE, fresh_totals, noise_variance, symmetric, variances
 from braided.errors import InputError, NumericalError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
-from braided.learners.base import Health, Learner, health
+from braided.learners.base import Health, Learner
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
@@ -80,8 +80,8 @@ class KernelLearner(Learner):
         """What it has learned, how its arithmetic is, and how large its dictionaries are."""
         state = self.state
         used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
-        P = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
-        return health(self.samples, 0, P, state.errors, int(state.sizes.sum()))
+        each = variances(state.covariance, state.totals)[used.ravel()]
+        return Health.of(self.samples, 0, each, state.errors, int(state.sizes.sum()))
 
     @property
     def coef(self) -> Floats:
@@ -242,13 +242,14 @@ def with_prior(
         U: Floats = scipy.linalg.cholesky((K + K.T) / 2.0)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise NumericalError("the dictionary is singular under the enlarged graph: raise novelty") from error
-    information = inverse(symmetric(state.covariance[0, :m, :m]))
+    information = inverse(symmetric(state.covariance[0, :m, :m]) * state.totals[0, SCALE])
     beta = state.weights[0, :m]
     turn = scipy.linalg.solve_triangular(state.factor[0, :m, :m], U.T, trans="T").T  # U' U⁻¹
     data = turn @ (information - penalty * np.eye(m)) @ turn.T
     target = information @ beta
     P = inverse(data + penalty * np.eye(m))
     weights = P @ (turn @ target)
+    state.totals[0, SCALE] = 1.0
     state.totals[0, RESIDUAL] += target @ beta - (turn @ target) @ weights
     state.norms[0, :m] = K.diagonal()
     state.factor[0, :m, :m] = U

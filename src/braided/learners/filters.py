@@ -8,7 +8,7 @@ from typing import Any
 from braided._compiled.rls import Filters, predict, progressive_inplace, variances
 from braided.forgetting import Policy, Prior, Steps, steps_of
 from braided.graph import TaskGraph
-from braided.learners.base import Health, Learner, health
+from braided.learners.base import Health, Learner
 from braided.learners.samples import NO_ROUND, Batch
 from braided.types import Floats, Ints
 from braided.validate import positive
@@ -33,7 +33,10 @@ class FilterLearner(Learner):
     @property
     def health(self) -> Health:
         """What it has learned, and how its arithmetic is."""
-        return health(self.samples, int(self.state.guarded.sum()), variances(self.state), self.state.errors)
+        state = self.state
+        return Health.of(
+            self.samples, int(state.guarded.sum()), variances(state.covariance, state.totals), state.errors
+        )
 
     def _steps(self, batch: Batch) -> Steps:
         return steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)

@@ -59,7 +59,7 @@ class MTWRLS(FilterLearner):
         A number in (0, 1] means the paper's: the past fades by it at every sample, of any task, so by its T-th power
         per round. A policy of `braided.forgetting` says otherwise: by round, by the clock, or without losing the prior
         (`Restore`, `Directional`, `Drift`). Strong exponential forgetting also fades the prior, and with it the
-        coupling between the tasks; where it makes the arithmetic break down, a NumericalError says so.
+        coupling between the tasks; a guard (see `Exponential`) keeps the arithmetic sound.
     robust
         k, above 0: an innovation of more than k standard deviations, by those of its task so far, is given the weight
         that makes it one of k. Then no sample, however wild, moves any forecast by more than k of that forecast's own
@@ -100,35 +100,35 @@ class MTWRLS(FilterLearner):
         return _filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
 
     def _information(self) -> Floats:
-        """The inverse of P where the policy is guarded; else it is not kept, and nobody asks for it."""
+        """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, and what comes of it not used."""
         state = self.state
         return (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
 
     def _joined(self, graph: TaskGraph) -> Filters:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
-        totals, d = self.state.totals[0], self.n_features
+        d = self.n_features
         added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
         information = np.pad(self._information(), (0, d)) + self.penalty * np.kron(added, np.eye(d))
-        state = _filter(weights, P, information, totals[RESIDUAL] + grown, totals[COUNT])
-        return state._replace(errors=np.vstack([self.state.errors, np.zeros(3)]), guarded=self.state.guarded.copy())
+        errors = np.vstack([self.state.errors, np.zeros(3)])
+        return self._changed(weights, P, information, errors, grown)
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
-        d = self.n_features
-        stay = np.delete(np.arange(self.state.weights.size), np.s_[position * d : (position + 1) * d])
-        totals = self.state.totals[0]
-        P, information = self.covariance[np.ix_(stay, stay)], self._information()
-        gone = np.setdiff1d(np.arange(len(information)), stay)
+        d, information = self.n_features, self._information()
+        gone = np.arange(position * d, (position + 1) * d)
+        stay = np.delete(np.arange(len(information)), gone)
         shared, own = information[np.ix_(stay, gone)], information[np.ix_(gone, gone)]
         own += FLOOR * self._prior.information[0, position, position] * np.eye(d)
-        rest = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
-        state = _filter(np.delete(self.coef, position, axis=0), P, rest, totals[RESIDUAL], totals[COUNT])
-        errors = np.delete(self.state.errors, position, axis=0)
+        information = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
+        weights, errors = (np.delete(rows, position, axis=0) for rows in (self.coef, self.state.errors))
+        return self._changed(weights, self.covariance[np.ix_(stay, stay)], information, errors)
+
+    def _changed(self, weights: Floats, P: Floats, information: Floats, errors: Floats, grown: float = 0.0) -> Filters:
+        state = _filter(weights, P, information)
+        state.totals[0, [RESIDUAL, COUNT]] = self.state.totals[0, [RESIDUAL, COUNT]] + [grown, 0.0]
         return state._replace(errors=errors, guarded=self.state.guarded.copy())
 
 
-def _filter(weights: Floats, P: Floats, information: Floats, residual: float = 0.0, count: float = 0.0) -> Filters:
-    state = fresh_filters(weights.reshape(1, -1), P[None], information[None], weights.shape[1])
-    state.totals[0, [RESIDUAL, COUNT]] = residual, count
-    return state
+def _filter(weights: Floats, P: Floats, information: Floats) -> Filters:
+    return fresh_filters(weights.reshape(1, -1), P[None], information[None], weights.shape[1])

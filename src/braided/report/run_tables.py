@@ -197,7 +197,7 @@ def _health(learner: Learner) -> str:
         said = [
             f"largest variance {health.largest_variance:.2g} of the noise's, {health.spread:.2g} times the smallest"
         ]
-        said += [f"made anew {health.guarded:,} times"]
+        said += [f"covariance made anew: {health.guarded:,}"] * bool(health.guarded)
     said += [f"{health.dictionary:,} inputs kept"] * bool(health.dictionary)
     said += [f"{health.unusual:,} values were far off, and count for less"] * bool(health.unusual)
     return "; ".join(said) or "nothing to tell"

@@ -52,6 +52,7 @@ class Head:
         """Return the head without tasks that have too few values yet; those join later.
 
         `lags` are nine, or fewer in a short head, unless told. A task that never changes is refused, or joins later.
+        If `robust`, wild values count for little.
         """
         times, tasks, values, extras = chunk
         values = np.where(np.abs(values) > LARGEST, np.nan, values)  # beyond all arithmetic
@@ -136,7 +137,7 @@ class Head:
             samples = lags.samples(levels, self.tasks, self.graph, extras)
             if self.robust:
                 usual = Usual.blank(len(self.tasks), samples.X.shape[1])
-                samples = samples._replace(X=usual.learned(samples.X, self.graph.indices(samples.tasks)))
+                samples = samples._replace(X=usual.tamed(samples.X, self.graph.indices(samples.tasks), learn=True))
             self._samples[inputs] = samples
         return self._samples[inputs].between(0, rounds + int(np.count_nonzero(self._gaps < rounds)))
 

@@ -120,7 +120,9 @@ class Live:
     def _start(self) -> None:
         times, tasks, values, extras = chunk = _chunk(self._gathered)
         try:
-            head = Head.of(chunk, self.settings.lags, self.settings.logarithm, True, self.settings.robust)
+            head = Head.of(
+                chunk, self.settings.lags, self.settings.logarithm, keep_constant=True, robust=self.settings.robust
+            )
             choice = choose(head, self.settings)
         except InputError as error:
             self._warm_up *= 2

@@ -94,7 +94,7 @@ def start(
         extras=head.scale,
         clock=head.clock,
         coverage=settings.coverage,
-        robust=head.robust,
+        tame=head.robust,
         about={
             "source": source,
             "columns": {} if columns is None else columns._asdict(),

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from braided.forecasting import Forecaster
+from braided.runs.head import DEVIATIONS
 from braided.study import METHODS
 from braided.types import Floats
 
@@ -182,7 +183,8 @@ def _trouble(forecaster: Forecaster) -> list[str]:
     unusual = forecaster.learner.health.unusual
     if unusual:
         share = 100.0 * unusual / forecaster.learner.samples
-        said.append(f"{unusual:,} values ({share:.1g} %) were more than five deviations off, and count for less.")
+        off = f"more than {DEVIATIONS:g} deviations off"
+        said.append(f"{unusual:,} values ({share:.1f} %) were {off}, and count for less.")
     late = forecaster.tasks[forecaster.about.get("run", {}).get("head_tasks", len(forecaster.tasks)) :]
     if late:
         said.append(f"Joined late: {_several([str(task) for task in late])}.")

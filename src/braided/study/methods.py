@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from inspect import signature
 from itertools import product
 from typing import Any, Literal, TypeAlias, final
 
@@ -120,7 +119,7 @@ class Method:
             raise InputError(f"{self.name} has no model: name a method that learns")
         if make in (MTWRLS, WRLS):
             rest["forgetting"] = Exponential(rest["forgetting"], per if make is MTWRLS else "task", guard)
-        if robust is not None and "robust" in signature(make).parameters:
+        if make in ROBUST:
             rest["robust"] = robust
         return make(graph_with(graph, parameters.get("ridge")), n_features, **rest)
 
@@ -141,6 +140,10 @@ def _rbf(
     tasks: TaskGraph, n_features: int, width: float, penalty: float, novelty: float, robust: float | None = None
 ) -> Learner:
     return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), penalty, novelty, robust=robust)
+
+
+MT_LINEAR, LINEAR = partial(MTOSLSSVR, kernel="linear"), partial(OSLSSVR, kernel="linear")
+ROBUST: tuple[Make, ...] = (MTWRLS, WRLS, MT_LINEAR, LINEAR, _rbf)
 
 
 def _mean_change(samples: Samples) -> Floats:
@@ -170,7 +173,7 @@ def _methods() -> Iterator[Method]:
         "mt-oslssvr",
         "MT-OSLSSVR",
         "the kernel form of MT-WRLS on a sparse dictionary, linear kernel",
-        partial(MTOSLSSVR, kernel="linear"),
+        MT_LINEAR,
         stages=(kernel | graph,),
         paper=True,
     )
@@ -235,7 +238,7 @@ def _methods() -> Iterator[Method]:
         "oslssvr-linear",
         "OSLSSVR, linear",
         "one kernel filter per task, linear kernel: WRLS without forgetting",
-        partial(OSLSSVR, kernel="linear"),
+        LINEAR,
         stages=(kernel,),
         shares=False,
     )
