@@ -102,7 +102,7 @@ class HalfLife:
     """Exponential forgetting by the clock: after `duration`, the past weighs half.
 
     A sample learned t before the last round weighs ½^(t / duration), and so does the prior, counted from the first
-    round. Needs time stamps (or numbers) as rounds; `duration` is a timedelta, or a number in the units of the rounds.
+    round. `duration` is a timedelta where rounds are time stamps, and a number in their units where they are integers.
     However long the pause, one step leaves at least 1e-9 of what was known.
     """
 
@@ -234,6 +234,10 @@ def _coupling(graph: TaskGraph | None, own: Floats, tasks: Sequence[TaskKey]) ->
     if graph is None:
         return own
     known = [place for place, task in enumerate(tasks) if task in graph.tasks]
+    if not known:
+        raise InputError(
+            f"the graph of Drift knows none of the tasks, such as {tasks[0]!r}: give one of the same tasks"
+        )
     covariance = np.diag(np.full(len(tasks), float(np.diag(graph.inverse).mean())))
     order = graph.indices([tasks[place] for place in known])
     covariance[np.ix_(known, known)] = graph.inverse[np.ix_(order, order)]

@@ -49,9 +49,9 @@ def test_widths_are_those_of_the_loop(has_deviations):
 
 
 @pytest.mark.parametrize("learn", [True, False])
-def test_features_of_more_than_ten_times_what_is_usual_count_as_none(learn):
+def test_features_are_limited_to_ten_times_what_is_usual(learn):
     rng = np.random.default_rng(30)
-    n, T, d = 400, 2, 3
+    n, T, d = 1400, 2, 3
     X, tasks = rng.normal(size=(n, d)), rng.integers(0, T, n)
     X[:, 2] = 0.0
     X[100], X[200, 0], X[300, 2] = 1e6, -1e50, 5.0
@@ -60,11 +60,11 @@ def test_features_of_more_than_ten_times_what_is_usual_count_as_none(learn):
         usual, seen = rng.uniform(0.5, 2.0, (T, d)), np.array([31.0, 30.0])
     expected, squares, counts = X.copy(), usual.copy(), seen.copy()
     for i, t in enumerate(tasks):
-        counts[t] = min(counts[t] + learn, 1000)
+        counts[t] = min(counts[t] + learn, 500)
         for j in range(d):
             size, most = abs(X[i, j]), 10 * np.sqrt(squares[t, j])
             if counts[t] > 30 and size > most > 0:
-                size, expected[i, j] = most, 0.0
+                size, expected[i, j] = most, np.sign(X[i, j]) * most
             if learn:
                 squares[t, j] = squares[t, j] * (1 - 1 / counts[t]) + size**2 / counts[t]
     tamed = X.copy()
@@ -72,5 +72,5 @@ def test_features_of_more_than_ten_times_what_is_usual_count_as_none(learn):
     np.testing.assert_allclose(tamed, expected, rtol=1e-12)
     np.testing.assert_allclose(usual, squares, rtol=1e-12)
     np.testing.assert_array_equal(seen, counts)
-    assert not learn or (tamed[100, :2] == 0.0).all()
+    assert not learn or np.abs(tamed[100, :2]).max() < 20.0
     assert tamed[300, 2] == 5.0  # after a wild one among nothing but zeros, this is not even large

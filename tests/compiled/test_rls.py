@@ -62,6 +62,7 @@ def test_it_refuses_where_rounding_outweighs_the_variance():
 
 def test_totals_and_triangles():
     assert rls.fresh_totals(2).tolist() == [[1.0, 0.0, 0.0]] * 2
+    assert rls.noise_variance(rls.fresh_totals(1, noise=3.0)) == pytest.approx([9.0])
     P = symmetric(np.random.default_rng(0), 4)
     assert (rls.symmetric(np.stack([P, 2 * P])) == np.stack([P, 2 * P])).all()
     assert rls.noise_variance(np.array([[1.0, 8.0, 2.0], [1.0, 0.0, 0.0]])).tolist() == [4.0, np.inf]
@@ -351,7 +352,7 @@ def test_variances_are_the_diagonals():
     state, P = filters(np.random.default_rng(11), 3, 2)
     state.totals[:, rls.SCALE] = [1.0, 2.0, 3.0]
     expected = np.concatenate([k * np.diag(part) for k, part in enumerate(P, 1)])
-    np.testing.assert_allclose(rls.variances(state), expected)
+    np.testing.assert_allclose(rls.variances(state.covariance, state.totals), expected)
 
 
 def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviations():

@@ -62,7 +62,7 @@ def test_a_wild_value_of_one_stream_does_little_to_the_others_and_without_the_li
             record = run_in_memory(table, settings)[0].record
             rmse[name, robust] = record.rmse[others, 0].mean()
     assert rmse["clean", True] < 1.01 * rmse["clean", False]
-    assert rmse["wild", True] < 1.05 * rmse["clean", True]
+    assert rmse["wild", True] < 1.1 * rmse["clean", True]
     assert rmse["wild", False] > 100.0 * rmse["clean", False]
 
 
@@ -75,13 +75,24 @@ def test_the_choice_is_not_led_astray_by_a_wild_value_of_the_head():
     assert made[0].record.rmse[others, 0].mean() < 1.02 * clean[0].record.rmse[others, 0].mean()
 
 
+@pytest.mark.parametrize(
+    "wild", [[(0, 0, 1e6)], [(1, 0, 1e6)], [(step, 1, -999.0) for step in range(300, 400)]], ids=["0", "1", "run"]
+)
+def test_neither_the_first_values_nor_a_long_run_of_wild_ones_ruin_the_others(wild):
+    panel = wind_field(seed=2, steps=1000, sites=5)
+    settings = Settings(("mt-wrls-neighbours",), lags=3, **GIVEN)
+    clean, made = (run_in_memory(table, settings)[0].record for table in (panel, poisoned(panel, wild)))
+    others = [2, 3, 4]
+    assert made.rmse[others, 0].max() < 1.25 * clean.rmse[others, 0].max()
+
+
 def test_a_lasting_change_of_size_is_let_in():
     usual = Usual.blank(1, 1)
     place = np.zeros(1, np.int64)
     for _ in range(100):
         usual.tamed(np.ones((1, 1)), place, learn=True)
     rounds = 0
-    while usual.tamed(np.full((1, 1), 1e6), place)[0, 0] == 0.0:
+    while usual.tamed(np.full((1, 1), 1e6), place)[0, 0] < 1e6:
         usual.tamed(np.full((1, 1), 1e6), place, learn=True)
         rounds += 1
     assert 20 < rounds < 300
@@ -96,4 +107,5 @@ def test_units_are_not_those_of_one_wild_value():
     np.testing.assert_allclose(Units.measure(values).scale[1], clean[1], rtol=1e-12)
     seldom = np.zeros((500, 1))
     seldom[::50] = 1.0  # all that it ever does
+    assert Units.measure(values).centre[0] == np.median(values[:, 0])
     assert Units.measure(seldom).scale[0] == pytest.approx(np.sqrt(np.mean(np.diff(seldom[:, 0]) ** 2)))

@@ -198,6 +198,8 @@ def test_what_is_refused():
     with pytest.raises(bd.InputError, match="HalfLife goes by the clock: give the time stamps"):
         model.learn_one([1.0], 1.0, task="a")
     assert model.samples == 0
+    with pytest.raises(bd.InputError, match="the graph of Drift knows none of the tasks, such as 'a'"):
+        bd.MTWRLS(graph, 1, 1.0, Drift(0.1, bd.TaskGraph.pooled(["x", "y"]))).learn_one([1.0], 1.0, task="a")
     with pytest.raises(bd.InputError, match="the tasks of WRLS share nothing: give Drift without a graph"):
         bd.WRLS(["a", "b"], 1, 1.0, Drift(0.1, graph))
     with pytest.raises(bd.InputError, match="forgetting is a Restore, which needs a covariance: give MADMM a number"):

@@ -26,7 +26,7 @@ GRAPH = bd.TaskGraph.pooled(["a", "b"])
         (lambda: bd.MTWRLS(GRAPH, 2, penalty=1e-320), "penalty is 9.99989e-321: it must lie between"),
         (
             lambda: bd.MTWRLS(GRAPH, 2, forgetting=0.0),
-            "forgetting is 0: it must be above 0 (1e-09 or more) and at most 1",
+            "forgetting is 0: it must be above 0 .1e-09 or more. and at most 1",
         ),
         (lambda: bd.MTWRLS(GRAPH, 2, forgetting=1.01), r"forgetting is 1\.01"),
         (lambda: bd.MTWRLS(GRAPH, 2, forgetting=np.nan), "forgetting is nan"),
@@ -279,6 +279,6 @@ def test_only_linear_models_have_weights():
 def test_a_models_words():
     model = bd.MTWRLS(GRAPH, 2, penalty=0.5, forgetting=0.9)
     assert repr(model).endswith(
-        "n_features=2, penalty=0.5, forgetting=Exponential(factor=0.9, per='sample'), robust=None) after 0 samples"
+        "n_features=2, penalty=0.5, forgetting=Exponential(factor=0.9, per='sample'), robust=None, noise=None) after 0 samples"
     )
     assert repr(bd.ELM(5) | model).startswith("ELM(hidden=5, seed=0) | MTWRLS(")

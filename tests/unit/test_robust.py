@@ -143,3 +143,25 @@ def test_what_is_refused():
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(bd.InputError, match="robust is"):
             bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), 1, robust=bad)
+
+
+@pytest.mark.parametrize("name", ["MTWRLS", "WRLS", "MTOSLSSVR", "OSLSSVR"])
+def test_noise_that_is_expected_limits_the_first_sample_too(name):
+    makers = {
+        "MTWRLS": lambda n: bd.MTWRLS(bd.TaskGraph.pooled(range(2)), 1, 1.0, robust=K, noise=n),
+        "WRLS": lambda n: bd.WRLS(range(2), 1, 1.0, robust=K, noise=n),
+        "MTOSLSSVR": lambda n: bd.MTOSLSSVR(bd.TaskGraph.pooled(range(2)), 1, robust=K, noise=n),
+        "OSLSSVR": lambda n: bd.OSLSSVR(range(2), 1, robust=K, noise=n),
+    }
+    blind, told = makers[name](None), makers[name](0.5)
+    assert np.isinf(blind.noise_variance).all()
+    np.testing.assert_allclose(told.noise_variance, 0.25)
+    bound = K * told.predict_one([1.0], task=0, with_std=True)[1]
+    for model in (blind, told):
+        model.learn_one([1.0], 1e6, task=0)
+    assert blind.predict_one([1.0], task=0) > 1e5
+    assert 0.0 < told.predict_one([1.0], task=0) < bound
+    told.reset()
+    np.testing.assert_allclose(told.noise_variance, 0.25)
+    with pytest.raises(bd.InputError, match="noise is 0"):
+        makers[name](0.0)

@@ -22,16 +22,17 @@ BOUND = 1e8  # times the prior variance, beyond which it does
 FLOOR = 1e-6  # of the prior, which comes back then
 LARGEST = 1e300  # no entry of P grows beyond where there is no guard
 HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of what follows must not overflow
+LITTLE = 1e-3  # of a sample, what an expected noise counts for
 TINY = 1e-100  # evidence does not fade below
 ROUNDING = 2.0**-52
 POOLED = 10.0  # errors of a task count as much as so many of all tasks, in the scale that a robust step goes by
-WINDOW = 1000.0  # errors that it remembers
+WINDOW = 200.0  # errors that it remembers
 TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
 
 
-def fresh_totals(n_filters: int) -> Floats:
-    """Return the totals before the first sample."""
-    return np.tile([1.0, 0.0, 0.0], (n_filters, 1))
+def fresh_totals(n_filters: int, noise: float = 0.0) -> Floats:
+    """Return the totals before the first sample; noise that is expected, a deviation, counts as a little of one."""
+    return np.tile([1.0, LITTLE * noise * noise, LITTLE if noise > 0.0 else 0.0], (n_filters, 1))
 
 
 def symmetric(lower: Floats) -> Floats:
@@ -57,14 +58,14 @@ class Filters(NamedTuple):
     errors: Floats  # (T, 3) if robust: mean of innovation² / variance, how many, how many of them unusual
 
 
-def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int) -> Filters:
+def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int, noise: float = 0.0) -> Filters:
     """Return F filters (F, n) with their covariances and informations (F, n, n), before the first sample."""
     n_filters, n = weights.shape
     gained = np.zeros((n_filters * n // d, d, d))
     return Filters(
         weights=weights,
         covariance=np.tril(covariance),
-        totals=fresh_totals(n_filters),
+        totals=fresh_totals(n_filters, noise),
         base=information,
         gained=gained,
         guarded=np.zeros(n_filters, np.int64),

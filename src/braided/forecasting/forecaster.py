@@ -73,8 +73,8 @@ class Forecaster:
     coverage
         The share of values that intervals are to hold.
     tame
-        Leave out features of more than ten times their usual size, so that a wild value of one stream does not throw
-        the forecasts of others; goes with a learner that is robust.
+        Limit features to ten times their usual size, so that a wild value of one stream does not throw the forecasts
+        of others; goes with a learner that is robust.
     about
         What to remember of where it comes from: names and numbers.
     """

@@ -1,4 +1,4 @@
-"""Usual: the size that features usually have, so that wild ones can be left out."""
+"""Usual: the size that features usually have, so that wild ones can be limited."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braided.types import Floats, Ints
 @final
 @dataclass(eq=False)
 class Usual:
-    """Mean squares of each task's features; one of more than ten times the root of them counts as missing, so as 0.
+    """Mean squares of each task's features; one of more than ten times the root of them is limited to that.
 
     What is usual follows what comes, so a lasting change is let in after some rounds. The first 30 inputs of a task are
     taken as they are.
@@ -22,8 +22,8 @@ class Usual:
     >>> usual = Usual.blank(n_tasks=1, n_features=1)
     >>> _ = usual.tamed(np.ones((50, 1)), np.zeros(50, np.int64), learn=True)
     >>> usual.tamed(np.array([[2.0], [1e6]]), np.array([0, 0]))
-    array([[2.],
-           [0.]])
+    array([[ 2.],
+           [10.]])
     """
 
     squares: Floats  # (T, d)
@@ -39,7 +39,7 @@ class Usual:
         self.squares, self.seen = (np.concatenate([a, np.zeros((1, *a.shape[1:]))]) for a in (self.squares, self.seen))
 
     def tamed(self, X: Floats, places: Ints, learn: bool = False) -> Floats:
-        """Return inputs (n, d) of the tasks at their places without what is wild by those before; learn from them if told."""
+        """Return inputs (n, d) of the tasks at their places, limited by those before; learn from them if told."""
         X = X.copy()
         tame_inplace(X, self.squares, self.seen, places, learn)
         return X

@@ -35,6 +35,7 @@ class KernelLearner(Learner):
         "coherence",
         "forgetting",
         "robust",
+        "noise",
     )
     has_std = True
     state: Dictionaries
@@ -51,6 +52,7 @@ class KernelLearner(Learner):
         coherence: float = 1.0,
         forgetting: float | Policy = 1.0,
         robust: float | None = None,
+        noise: float | None = None,
     ) -> None:
         self.kernel = kernel
         self.penalty = positive(penalty, "penalty")
@@ -60,6 +62,7 @@ class KernelLearner(Learner):
         self.coherence = fraction(coherence, "coherence")
         self.forgetting = kernel_policy(forgetting, type(self).__name__)
         self.robust = None if robust is None else positive(robust, "robust")
+        self.noise = None if noise is None else positive(noise, "noise")
         self._limits = Limits(
             penalty=self.penalty,
             novelty=self.novelty,
@@ -170,6 +173,26 @@ class KernelLearner(Learner):
         explained = kernel_rls.whiten_inplace(phi, state.factor[f], m)
         return phi, (max(kxx - explained, 0.0), kxx, float(np.sqrt(nearest / kxx)) if kxx > 0.0 else 0.0)
 
+    def _empty(self, n: int, prior: Floats, places: Ints, capacity: int = FIRST_CAPACITY) -> Dictionaries:
+        """Return n dictionaries without elements."""
+        return Dictionaries(
+            inputs=np.zeros((n, capacity, self.n_features)),
+            rows=np.zeros((n, capacity), np.int64),
+            norms=np.zeros((n, capacity)),
+            factor=np.zeros((n, capacity, capacity)),
+            precision=np.zeros((n, capacity)),
+            usage=np.zeros((n, capacity)),
+            age=np.zeros((n, capacity)),
+            weights=np.zeros((n, capacity)),
+            covariance=np.zeros((n, capacity, capacity)),
+            totals=fresh_totals(n, self.noise or 0.0),
+            sizes=np.zeros(n, np.int64),
+            prior=prior.copy(),
+            places=places,
+            errors=np.zeros((len(places), 3)),
+            evicted=np.zeros(n, np.int64),
+        )
+
     def _make_room(self, arriving: int) -> None:
         """See to it that every dictionary can take up the samples that arrive, doubling the capacity if not."""
         capacity = self.state.inputs.shape[1]
@@ -189,30 +212,6 @@ class KernelLearner(Learner):
             (state.places, [len(state.inputs) - 1, n_rows - 1]),
         )
         return all(((numbers >= 0) & (numbers <= most)).all() for numbers, most in bounded)
-
-
-def empty(
-    n_dictionaries: int, n_features: int, prior: Floats, places: Ints, capacity: int = FIRST_CAPACITY
-) -> Dictionaries:
-    """Return dictionaries without elements."""
-    F = n_dictionaries
-    return Dictionaries(
-        inputs=np.zeros((F, capacity, n_features)),
-        rows=np.zeros((F, capacity), np.int64),
-        norms=np.zeros((F, capacity)),
-        factor=np.zeros((F, capacity, capacity)),
-        precision=np.zeros((F, capacity)),
-        usage=np.zeros((F, capacity)),
-        age=np.zeros((F, capacity)),
-        weights=np.zeros((F, capacity)),
-        covariance=np.zeros((F, capacity, capacity)),
-        totals=fresh_totals(F),
-        sizes=np.zeros(F, np.int64),
-        prior=prior.copy(),
-        places=places,
-        errors=np.zeros((len(places), 3)),
-        evicted=np.zeros(F, np.int64),
-    )
 
 
 def _padded(state: Dictionaries, extra: int) -> Dictionaries:

@@ -17,17 +17,24 @@ from braided.validate import positive
 class FilterLearner(Learner):
     """A learner on one filter or several; says how to forecast and learn, not how tasks and filters relate."""
 
-    parameters = ("penalty", "forgetting", "robust")
+    parameters = ("penalty", "forgetting", "robust", "noise")
     has_std = True
     state: Filters
     _prior: Prior
 
     def __init__(
-        self, graph: TaskGraph, n_features: int, penalty: float, forgetting: Policy, robust: float | None
+        self,
+        graph: TaskGraph,
+        n_features: int,
+        penalty: float,
+        forgetting: Policy,
+        robust: float | None,
+        noise: float | None,
     ) -> None:
         self.penalty = positive(penalty, "penalty")
         self.forgetting = forgetting
         self.robust = None if robust is None else positive(robust, "robust")
+        self.noise = None if noise is None else positive(noise, "noise")
         super().__init__(graph, n_features)
 
     @property

@@ -33,7 +33,7 @@ import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
 from braided.graph import TaskGraph, TaskKey
-from braided.learners.dictionary import KernelLearner, dual_weights, empty, with_prior
+from braided.learners.dictionary import KernelLearner, dual_weights, with_prior
 from braided.learners.joining import arrival, enlarge
 from braided.types import Floats
 
@@ -59,7 +59,7 @@ class MTOSLSSVR(KernelLearner):
         however novel. 1 leaves it to the novelty.
     forgetting
         `Restore(ρ)`, towards the prior, once a round, or `Directional(σ)`; 1 for none.
-    robust
+    robust, noise
         As for MTWRLS.
     """
 
@@ -77,7 +77,7 @@ class MTOSLSSVR(KernelLearner):
 
     def _start(self) -> Dictionaries:
         places = np.stack([np.zeros(self.graph.n_tasks), np.arange(self.graph.n_tasks)], axis=1)
-        return empty(1, self.n_features, self.graph.inverse, places.astype(np.int64))
+        return self._empty(1, self.graph.inverse, places.astype(np.int64))
 
     def _joined(self, graph: TaskGraph) -> Dictionaries:
         """The samples stay as the dictionary represents them, and are fitted anew with the enlarged prior."""

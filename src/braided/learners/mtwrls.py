@@ -63,7 +63,10 @@ class MTWRLS(FilterLearner):
     robust
         k, above 0: an innovation of more than k standard deviations, by those of its task so far, is given the weight
         that makes it one of k. Then no sample, however wild, moves any forecast by more than k of that forecast's own
-        standard deviations (without the noise). 4 or 5 is usual; None takes every value as it is.
+        standard deviations (without the noise). 4 or 5 is usual; None takes every value as it is. The very first sample
+        has nothing to be compared with, unless `noise` is given.
+    noise
+        The standard deviation that the noise is expected to have, until samples tell.
     """
 
     def __init__(
@@ -73,8 +76,9 @@ class MTWRLS(FilterLearner):
         penalty: float = 1.0,
         forgetting: float | Policy = 1.0,
         robust: float | None = None,
+        noise: float | None = None,
     ) -> None:
-        super().__init__(graph, n_features, penalty, as_forgetting(forgetting), robust)
+        super().__init__(graph, n_features, penalty, as_forgetting(forgetting), robust, noise)
 
     @property
     def coef(self) -> Floats:
@@ -97,10 +101,10 @@ class MTWRLS(FilterLearner):
     def _start(self) -> Filters:
         each = np.eye(self.n_features)
         covariance, information = (np.kron(part[0], each) for part in self._prior[:2])
-        return _filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
+        return self._filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
 
     def _information(self) -> Floats:
-        """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, and what comes of it not used."""
+        """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, nor used."""
         state = self.state
         return (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
 
@@ -125,10 +129,10 @@ class MTWRLS(FilterLearner):
         return self._changed(weights, self.covariance[np.ix_(stay, stay)], information, errors)
 
     def _changed(self, weights: Floats, P: Floats, information: Floats, errors: Floats, grown: float = 0.0) -> Filters:
-        state = _filter(weights, P, information)
+        state = self._filter(weights, P, information)
         state.totals[0, [RESIDUAL, COUNT]] = self.state.totals[0, [RESIDUAL, COUNT]] + [grown, 0.0]
         return state._replace(errors=errors, guarded=self.state.guarded.copy())
 
-
-def _filter(weights: Floats, P: Floats, information: Floats) -> Filters:
-    return fresh_filters(weights.reshape(1, -1), P[None], information[None], weights.shape[1])
+    def _filter(self, weights: Floats, P: Floats, information: Floats) -> Filters:
+        given = weights.reshape(1, -1), P[None], information[None]
+        return fresh_filters(*given, self.n_features, self.noise or 0.0)

@@ -30,7 +30,7 @@ from braided._compiled.rls import SCALE, Filters, fresh_filters, noise_variance,
 from braided.forgetting import Policy, Prior, Steps, own_policy
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
-from braided.learners.dictionary import KernelLearner, empty
+from braided.learners.dictionary import KernelLearner
 from braided.learners.filters import FilterLearner
 from braided.learners.joining import appended, without
 from braided.learners.samples import Batch
@@ -53,9 +53,10 @@ class WRLS(FilterLearner):
         penalty: float = 1.0,
         forgetting: float | Policy = 1.0,
         robust: float | None = None,
+        noise: float | None = None,
     ) -> None:
         policy = own_policy(forgetting, "WRLS")
-        super().__init__(TaskGraph.independent(tasks), n_features, penalty, policy, robust)
+        super().__init__(TaskGraph.independent(tasks), n_features, penalty, policy, robust, noise)
 
     @property
     def coef(self) -> Floats:
@@ -75,7 +76,7 @@ class WRLS(FilterLearner):
     def _filters(self, n_tasks: int) -> Filters:
         d = self.n_features
         each = np.tile(np.eye(d), (n_tasks, 1, 1))
-        return fresh_filters(np.zeros((n_tasks, d)), each / self.penalty, self.penalty * each, d)
+        return fresh_filters(np.zeros((n_tasks, d)), each / self.penalty, self.penalty * each, d, self.noise or 0.0)
 
     def _derive(self, graph: TaskGraph) -> None:
         unit = np.ones((graph.n_tasks, 1, 1))
@@ -123,17 +124,18 @@ class OSLSSVR(KernelLearner):
         coherence: float = 1.0,
         forgetting: float | Policy = 1.0,
         robust: float | None = None,
+        noise: float | None = None,
     ) -> None:
-        given = (kernel, penalty, novelty, budget, novelty_relative, coherence, forgetting, robust)
+        given = (kernel, penalty, novelty, budget, novelty_relative, coherence, forgetting, robust, noise)
         super().__init__(TaskGraph.independent(tasks), n_features, *given)
 
     def _start(self) -> Dictionaries:
         n_tasks = self.graph.n_tasks
-        return empty(n_tasks, self.n_features, np.ones((1, 1)), _own_dictionaries(n_tasks))
+        return self._empty(n_tasks, np.ones((1, 1)), _own_dictionaries(n_tasks))
 
     def _joined(self, graph: TaskGraph) -> Dictionaries:
         places, capacity = _own_dictionaries(graph.n_tasks), self.state.inputs.shape[1]
-        new = empty(1, self.n_features, self.state.prior, places[-1:], capacity)
+        new = self._empty(1, self.state.prior, places[-1:], capacity)
         return appended(self.state, new)._replace(prior=self.state.prior, places=places)
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:

@@ -14,6 +14,7 @@ from braided.types import Floats
 
 SMALL = 0.05  # per cent: less is the same
 MOST_NAMES = 5
+MANY = 2.0  # per cent of the values that are far off
 
 
 @final
@@ -184,7 +185,8 @@ def _trouble(forecaster: Forecaster) -> list[str]:
     if unusual:
         share = 100.0 * unusual / forecaster.learner.samples
         off = f"more than {DEVIATIONS:g} deviations off"
-        said.append(f"{unusual:,} values ({share:.1f} %) were {off}, and count for less.")
+        hint = "; if they are right, try --as-is" * (share > MANY)
+        said.append(f"{unusual:,} values ({share:.1f} %) were {off}, and count for less{hint}.")
     late = forecaster.tasks[forecaster.about.get("run", {}).get("head_tasks", len(forecaster.tasks)) :]
     if late:
         said.append(f"Joined late: {_several([str(task) for task in late])}.")

@@ -111,7 +111,7 @@ class Method:
         """Return the learner with these parameters, without a hidden layer.
 
         `per` is what MT-WRLS forgets by. Without `guard`, recursive least squares that winds up breaks down.
-        `robust` is for learners that can be.
+        `robust` is for learners that can be; their targets are expected to be about 1.
         """
         rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ("hidden", "ridge")}
         make = make or self.make
@@ -119,8 +119,8 @@ class Method:
             raise InputError(f"{self.name} has no model: name a method that learns")
         if make in (MTWRLS, WRLS):
             rest["forgetting"] = Exponential(rest["forgetting"], per if make is MTWRLS else "task", guard)
-        if make in ROBUST:
-            rest["robust"] = robust
+        if make in ROBUST and robust is not None:
+            rest |= {"robust": robust, "noise": 1.0}
         return make(graph_with(graph, parameters.get("ridge")), n_features, **rest)
 
     def candidates(self, stage: Grid, best: Parameters, forgetting: tuple[float, ...]) -> Iterator[Parameters]:
@@ -136,10 +136,8 @@ def graph_with(graph: TaskGraph, ridge: float | None) -> TaskGraph:
     return TaskGraph.independent(graph) if ridge is None else replace(graph, ridge=ridge)
 
 
-def _rbf(
-    tasks: TaskGraph, n_features: int, width: float, penalty: float, novelty: float, robust: float | None = None
-) -> Learner:
-    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), penalty, novelty, robust=robust)
+def _rbf(tasks: TaskGraph, n_features: int, width: float, **given: Any) -> Learner:
+    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), **given)
 
 
 MT_LINEAR, LINEAR = partial(MTOSLSSVR, kernel="linear"), partial(OSLSSVR, kernel="linear")
