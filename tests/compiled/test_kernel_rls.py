@@ -36,7 +36,7 @@ def empty(capacity, d=2, F=1):
         sizes=np.zeros(F, np.int64),
         prior=PRIOR if F == 1 else np.ones((1, 1)),
         places=np.array([[0, 0], [0, 1]]) if F == 1 else np.array([[0, 0], [1, 0]]),
-        errors=np.zeros((2, 3)),
+        errors=np.zeros((3, 3)),
         evicted=np.zeros(F, np.int64),
     )
 

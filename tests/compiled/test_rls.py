@@ -76,8 +76,8 @@ def test_deviation():
 
 def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0, robust=0.0, errors=None):
     fade, room = np.array([everything, own, along]), np.empty(len(w))
-    errors = np.zeros(3) if errors is None else errors
-    return rls.learn_inplace(w, P, totals, errors, room, len(w), start, x, y, 1.0, fade, robust) >= 0.0
+    errors = np.zeros((2, 3)) if errors is None else errors
+    return rls.learn_inplace(w, P, totals, room, len(w), start, x, y, 1.0, fade, errors, 0, robust) >= 0.0
 
 
 def test_the_scale_is_folded_in_before_it_overflows():
@@ -355,39 +355,47 @@ def test_variances_are_the_diagonals():
     np.testing.assert_allclose(rls.variances(state.covariance, state.totals), expected)
 
 
-def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviations():
+@pytest.mark.parametrize("along", [1.0, 0.3])
+def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviations(along):
     rng = np.random.default_rng(12)
     P, w, x, k = symmetric(rng, 4), rng.normal(size=4), rng.normal(size=2), 3.0
     z = np.append(x, [0.0, 0.0])
-    totals, errors = np.array([1.0, 8.0, 4.0]), np.array([3.0, 20.0, 7.0])
+    totals, errors = np.array([1.0, 8.0, 4.0]), np.array([[3.0, 20.0, 7.0], [9.0, 9.0, 9.0], [2.0, 150.0, 8.0]])
     usual = (20.0 * 3.0 + rls.POOLED * 2.0) / (20.0 + rls.POOLED)
-    assert rls.usual_square(totals, errors) == pytest.approx(usual)
+    assert rls.usual_square(errors, 0) == pytest.approx(usual)
     r = z @ P @ z
-    for y in (z @ w + 2.9 * np.sqrt(usual * (1 + r)), z @ w + 1e3, z @ w - 1e200):
+    for y in (z @ w + 2.9 * np.sqrt(usual * (along + r) / along), z @ w + 1e3, z @ w - 1e200):
         half, weights, counts, seen = np.tril(P), w.copy(), totals.copy(), errors.copy()
-        assert learn(half, weights, counts, 0, x, y, robust=k, errors=seen)
+        assert learn(half, weights, counts, 0, x, y, along=along, robust=k, errors=seen)
         e = y - z @ w
-        noise = max(1.0, e * (e / (k * k * usual)) - r) if abs(e) < 1e150 else np.inf
+        noise = max(along, along * e * (e / (k * k * usual)) - r) if abs(e) < 1e150 else np.inf  # over the weight
         gain = P @ z / (noise + r)
         np.testing.assert_allclose(weights, w + (gain * e if np.isfinite(noise) else 0.0), rtol=1e-10)
-        np.testing.assert_allclose(whole(half), P - np.outer(gain, P @ z), rtol=1e-9, atol=1e-12)
-        square = min(e * e / (1 + r), k * k * usual) if abs(e) < 1e150 else k * k * usual
-        np.testing.assert_allclose(counts, [1.0, 8.0 + square, 5.0])
-        np.testing.assert_allclose(seen, [3.0 + (square - 3.0) / 21.0, 21.0, 7.0 + (noise > 1.0)])
+        kept = 1.0 - noise / along * (1.0 - along) / r if along < 1.0 and np.isfinite(noise) else 1.0
+        if np.isfinite(noise):
+            np.testing.assert_allclose(whole(half), P - kept * np.outer(gain, P @ z), rtol=1e-9, atol=1e-12)
+        square = min(along * e * e / (along + r), k * k * usual) if abs(e) < 1e150 else k * k * usual
+        faded = along**0.5
+        np.testing.assert_allclose(counts, [1.0, faded * 8.0 + square, faded * 4.0 + 1.0])
+        unusual = noise > along * (1 + 1e-9)
+        np.testing.assert_allclose(seen[0], [3.0 + (square - 3.0) / 21.0, 21.0, 7.0 + unusual])
+        np.testing.assert_array_equal(seen[1], errors[1])
+        np.testing.assert_allclose(seen[2], [2.0 + (square - 2.0) / 151.0, 151.0, 8.0 + unusual])
 
 
-def test_before_the_first_sample_nothing_is_unusual():
-    assert rls.usual_square(np.array([1.0, 0.0, 0.0]), np.zeros(3)) == 0.0
-    w, errors = np.zeros(2), np.zeros(3)
+def test_before_the_first_sample_nothing_is_unusual_unless_noise_is_expected():
+    assert rls.usual_square(rls.fresh_errors(1), 0) == 0.0
+    w, errors = np.zeros(2), rls.fresh_errors(1)
     assert learn(np.eye(2), w, np.array([1.0, 0.0, 0.0]), 0, np.array([1.0, 0.0]), 1e6, robust=3.0, errors=errors)
     assert w[0] == pytest.approx(5e5)
-    assert errors.tolist() == [pytest.approx(5e11), 1.0, 0.0]
+    assert errors[0].tolist() == errors[1].tolist() == [pytest.approx(5e11), 1.0, 0.0]
+    assert rls.usual_square(rls.fresh_errors(1, noise=2.0), 0) == 4.0
 
 
 def test_what_is_usual_is_what_was_so_lately():
-    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([1.0, rls.WINDOW, 0.0])
+    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([[1.0, rls.WINDOW, 0.0], [1.0, rls.WINDOW, 0.0]])
     learn(np.zeros((1, 1)), np.zeros(1), totals, 0, np.zeros(1), 1.5, robust=3.0, errors=errors)
-    assert errors.tolist() == [pytest.approx(1.0 + 1.25 / rls.WINDOW), rls.WINDOW, 0.0]
+    assert errors[0].tolist() == [pytest.approx(1.0 + 1.25 / rls.WINDOW), rls.WINDOW, 0.0]
 
 
 def test_no_variance_turns_negative():

@@ -44,7 +44,7 @@ class Dictionaries(NamedTuple):
     sizes: Ints  # (F,) elements in use, m
     prior: Floats  # (R, R) A⁻¹: the prior covariance between the tasks
     places: Ints  # (T, 2) each task's dictionary, and its row of `prior`
-    errors: Floats  # (T, 3) as in rls.Filters
+    errors: Floats  # (T + 1, 3) as in rls.Filters
     evicted: Ints  # (F,) elements that had to go
 
 
@@ -264,8 +264,7 @@ def absorb_inplace(
         w[m] = 0.0
         m += 1
     fade = np.array([1.0, 1.0, limits.along])
-    errors = dictionaries.errors[task]
-    if learn_inplace(w, P, totals, errors, g, m, 0, phi[:m], y, weight, fade, limits.robust) < 0.0:
+    if learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight, fade, dictionaries.errors, task, limits.robust) < 0.0:
         return False
     if bounded and weight > 0.0:
         for j in range(a.size):

@@ -25,7 +25,7 @@ HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of wha
 LITTLE = 1e-3  # of a sample, what an expected noise counts for
 TINY = 1e-100  # evidence does not fade below
 ROUNDING = 2.0**-52
-POOLED = 10.0  # errors of a task count as much as so many of all tasks, in the scale that a robust step goes by
+POOLED = 10.0  # as many errors count those of all tasks in the scale that a robust step goes by
 WINDOW = 200.0  # errors that it remembers
 TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
 
@@ -33,6 +33,13 @@ TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the
 def fresh_totals(n_filters: int, noise: float = 0.0) -> Floats:
     """Return the totals before the first sample; noise that is expected, a deviation, counts as a little of one."""
     return np.tile([1.0, LITTLE * noise * noise, LITTLE if noise > 0.0 else 0.0], (n_filters, 1))
+
+
+def fresh_errors(n_tasks: int, noise: float = 0.0) -> Floats:
+    """Return the errors before the first sample, of each task and of all."""
+    errors = np.zeros((n_tasks + 1, 3))
+    errors[-1, [SQUARE, SEEN]] = noise * noise, LITTLE if noise > 0.0 else 0.0
+    return errors
 
 
 def symmetric(lower: Floats) -> Floats:
@@ -55,7 +62,9 @@ class Filters(NamedTuple):
     base: Floats  # (F, n, n) scale times the information that P started from
     gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
     guarded: Ints  # (F,) how often P was made anew from the information
-    errors: Floats  # (T, 3) if robust: mean of innovation² / variance, how many, how many of them unusual
+    errors: (
+        Floats  # (T + 1, 3) if robust: mean of innovation² / variance, how many, how many unusual; of all at the end
+    )
 
 
 def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: int, noise: float = 0.0) -> Filters:
@@ -69,7 +78,7 @@ def fresh_filters(weights: Floats, covariance: Floats, information: Floats, d: i
         base=information,
         gained=gained,
         guarded=np.zeros(n_filters, np.int64),
-        errors=np.zeros((len(gained), 3)),
+        errors=fresh_errors(len(gained), noise),
     )
 
 
@@ -222,12 +231,19 @@ def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: F
 
 
 @compiled
-def usual_square(totals: Floats, errors: Floats) -> float:
+def usual_square(errors: Floats, task: int) -> float:
     """The square that an innovation usually has, over its variance: of the task's own, and a little of all tasks'."""
-    if totals[COUNT] <= 0.0:
-        return 0.0
-    pooled = totals[RESIDUAL] / totals[COUNT]
-    return (errors[SEEN] * errors[SQUARE] + POOLED * pooled) / (errors[SEEN] + POOLED)
+    own, pooled = errors[task], errors[-1]
+    return (own[SEEN] * own[SQUARE] + POOLED * pooled[SQUARE]) / (own[SEEN] + POOLED)
+
+
+@compiled
+def learn_errors_inplace(errors: Floats, task: int, square: float, unusual: bool) -> None:
+    """Take up the square of an innovation over its variance, for its task and for all."""
+    for row in (errors[task], errors[-1]):
+        row[SEEN] = min(row[SEEN] + 1.0, WINDOW)
+        row[SQUARE] += (square - row[SQUARE]) / row[SEEN]
+        row[UNUSUAL] += unusual
 
 
 @compiled
@@ -235,7 +251,6 @@ def learn_inplace(
     w: Floats,
     P: Floats,
     totals: Floats,
-    errors: Floats,
     g: Floats,
     n: int,
     start: int,
@@ -243,13 +258,15 @@ def learn_inplace(
     y: float,
     weight: float,
     fade: Floats,
+    errors: Floats,
+    task: int,
     robust: float,
 ) -> float:
     """Forget, then learn one sample; its weight, or −1, and nothing changed, where the arithmetic breaks down.
 
     `fade` is what all tasks, on top of that the sample's own, and what is known of the sample's direction alone fade
     by; g is room to work in. Where `robust` is above 0, an innovation of more than so many deviations is given the
-    weight that makes it one of just so many, by the task's `errors` so far.
+    weight that makes it one of just so many, by the `errors` of its task so far.
     """
     everything, own, along = fade[0], fade[1], fade[2]
     stop = start + x.size
@@ -258,11 +275,11 @@ def learn_inplace(
     variance = scale / own * dot(g[start:stop], x)
     s = along + weight * variance
     e = y - dot(w[start:stop], x)  # Eq. 16
-    square, given = weight * e * e / s, weight
+    square, given = along * weight * e * e / s, weight
     if robust > 0.0:
-        most = robust * robust * usual_square(totals, errors)
+        most = robust * robust * usual_square(errors, task)
         if square > most > 0.0:
-            weight = along / (e * e / most - variance)
+            weight = along / (along * e * e / most - variance)
             s = along + weight * variance
             square = most
     c = weight * scale / s  # Eq. 15, k(n) = c g
@@ -286,12 +303,10 @@ def learn_inplace(
     fade_evidence_inplace(
         totals, everything * (own * along) ** (x.size / max(n, 1))
     )  # of its own share of the evidence
-    totals[RESIDUAL] += along * square
+    totals[RESIDUAL] += square
     totals[COUNT] += given
     if robust > 0.0 and given > 0.0:
-        errors[SEEN] = min(errors[SEEN] + 1.0, WINDOW)
-        errors[SQUARE] += (square - errors[SQUARE]) / errors[SEEN]
-        errors[UNUSUAL] += weight < given
+        learn_errors_inplace(errors, task, square, weight < given)
     for i in range(n):
         w[i] += c * e * g[i]  # Eq. 17
     for i in range(n):
@@ -324,8 +339,8 @@ def rescue_inplace(
     gained = filters.gained[f * m : (f + 1) * m]
     before = w.copy(), P.copy(), totals.copy(), base.copy(), gained.copy(), filters.guarded[f]
     if rebuild_inplace(filters, f, d, relation):
-        errors = filters.errors[f * m + start // d]
-        counted = learn_inplace(w, P, totals, errors, g, n, start, x, y, weight, fade, robust)
+        task = f * m + start // d
+        counted = learn_inplace(w, P, totals, g, n, start, x, y, weight, fade, filters.errors, task, robust)
         if counted >= 0.0:
             return counted
         w[:], P[:], totals[:], base[:], gained[:], filters.guarded[f] = before
@@ -420,10 +435,10 @@ def progressive_inplace(
                 for other in range(filters.weights.shape[0]):
                     if not 1.0 / FOLD < filters.totals[other, SCALE] < FOLD:
                         settle_inplace(filters, other, d, relation, limits)
-            errors = filters.errors[tasks[i]]
-            weight = learn_inplace(w, P, totals, errors, g, n, start, X[i], y[i], weights[i], fades[i], robust)
+            sample = (start, X[i], y[i], weights[i], fades[i])
+            weight = learn_inplace(w, P, totals, g, n, *sample, filters.errors, tasks[i], robust)
             if weight < 0.0 and guard:
-                weight = rescue_inplace(filters, f, relation, g, start, X[i], y[i], weights[i], fades[i], robust)
+                weight = rescue_inplace(filters, f, relation, g, *sample, robust)
             if weight < 0.0:
                 return i
             if guard:

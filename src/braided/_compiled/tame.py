@@ -18,12 +18,13 @@ def tame_inplace(X: Floats, usual: Floats, seen: Floats, tasks: Ints, learn: boo
     """
     for i in range(tasks.size):
         t = tasks[i]
+        n = min(seen[t] + 1.0, WINDOW)
         if learn:
-            seen[t] = min(seen[t] + 1.0, WINDOW)
+            seen[t] = n
         for j in range(X.shape[1]):
             square, most = X[i, j] * X[i, j], TIMES * TIMES * usual[t, j]
-            if seen[t] > FIRST and square > most > 0.0:
+            if n > FIRST and square > most > 0.0:
                 X[i, j] = np.sqrt(most) if X[i, j] > 0.0 else -np.sqrt(most)
                 square = most
             if learn:
-                usual[t, j] += (square - usual[t, j]) / seen[t]
+                usual[t, j] += (square - usual[t, j]) / n

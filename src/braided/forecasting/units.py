@@ -63,7 +63,8 @@ class Units:
     def joined(self, values: Floats) -> Units:
         """Return these with those of another task appended, measured on its first values."""
         other = Units.measure(values[:, None], self.logarithm)
-        scale = other.scale if np.nanmin(values) < np.nanmax(values) else np.median(self.scale)
+        changes = np.diff(logarithms(values) if self.logarithm else values)
+        scale = other.scale if np.nan_to_num(changes).any() else np.median(self.scale)
         return Units(np.append(self.centre, other.centre), np.append(self.scale, scale), self.logarithm)
 
 
@@ -72,8 +73,9 @@ def _mean_square(squares: Floats, counts: Ints) -> Floats:
 
     Those are a twentieth, and at least two, which is what one wild value makes; they count in full if the rest is 0.
     """
-    largest = max(len(squares) // 20, 2)
-    rest = np.sort(squares, axis=0)[:-largest].sum(axis=0) / np.maximum(counts - largest, 1)
+    n, largest = len(squares), np.maximum(counts // 20, 2)
+    below = np.vstack([np.zeros_like(counts, np.float64), np.sort(squares, axis=0).cumsum(axis=0)])
+    rest = below[np.maximum(n - largest, 0), np.arange(len(counts))] / np.maximum(counts - largest, 1)
     limits = np.where(rest > 0.0, TIMES**2 * rest, np.inf)
     mean: Floats = np.minimum(squares, limits).sum(axis=0) / counts
     return mean

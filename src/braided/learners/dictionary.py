@@ -9,7 +9,7 @@ import scipy.linalg
 
 from braided._compiled import kernel_rls
 from braided._compiled.kernel_rls import UNBOUNDED, Dictionaries, Limits
-from braided._compiled.rls import RESIDUAL, SCALE, fresh_totals, noise_variance, symmetric, variances
+from braided._compiled.rls import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric, variances
 from braided.errors import InputError, NumericalError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
@@ -189,7 +189,7 @@ class KernelLearner(Learner):
             sizes=np.zeros(n, np.int64),
             prior=prior.copy(),
             places=places,
-            errors=np.zeros((len(places), 3)),
+            errors=fresh_errors(len(places), self.noise or 0.0),
             evicted=np.zeros(n, np.int64),
         )
 

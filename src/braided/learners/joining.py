@@ -50,6 +50,11 @@ def without(state: State, position: int) -> State:
     return type(state)(*(np.delete(array, position, axis=0) for array in state))
 
 
+def errors_with_one_more(errors: Floats) -> Floats:
+    """Return the errors (T + 1, 3) of tasks, and of all at the end, with room for another task."""
+    return np.insert(errors, len(errors) - 1, 0.0, axis=0)
+
+
 def expected_weights(arrived: Arrival, weights: Floats) -> Floats:
     """Return the weights (T, d) with the row that the new task's neighbours suggest."""
     return np.vstack([weights, arrived.pull @ weights[arrived.near]])

@@ -32,9 +32,11 @@ from typing import final
 import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
+from braided._compiled.rls import RESIDUAL
+from braided.forgetting import Directional
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.dictionary import KernelLearner, dual_weights, with_prior
-from braided.learners.joining import arrival, enlarge
+from braided.learners.joining import arrival, enlarge, errors_with_one_more
 from braided.types import Floats
 
 
@@ -86,8 +88,12 @@ class MTOSLSSVR(KernelLearner):
         known = len(self.state.prior)  # tasks that left may still be there, as rows that nobody asks for
         prior, *_ = enlarge(self.state.prior, np.zeros((known, 1)), arrived._replace(near=rows[arrived.near]), 1.0)
         places = np.vstack([self.state.places, [0, known]])
-        errors = np.vstack([self.state.errors, np.zeros(3)])
-        return with_prior(self.state, self.penalty, self._kernel, prior, places, errors)
+        errors = errors_with_one_more(self.state.errors)
+        fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
+        state = with_prior(self.state, self.penalty, self._kernel, prior, places, errors)
+        if fades:
+            state.totals[0, RESIDUAL] = self.state.totals[0, RESIDUAL]
+        return state
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
         """Marginalise: inputs of the task stay in the dictionary, for they carry forecasts of the others."""

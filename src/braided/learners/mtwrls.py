@@ -35,10 +35,10 @@ import numpy as np
 import scipy.linalg
 
 from braided._compiled.rls import COUNT, FLOOR, RESIDUAL, SCALE, Filters, fresh_filters, noise_variance, symmetric
-from braided.forgetting import Policy, Prior, as_forgetting
+from braided.forgetting import Directional, Policy, Prior, as_forgetting
 from braided.graph import TaskGraph
 from braided.learners.filters import FilterLearner
-from braided.learners.joining import arrival, enlarge
+from braided.learners.joining import arrival, enlarge, errors_with_one_more
 from braided.types import Floats
 
 
@@ -114,8 +114,9 @@ class MTWRLS(FilterLearner):
         d = self.n_features
         added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
         information = np.pad(self._information(), (0, d)) + self.penalty * np.kron(added, np.eye(d))
-        errors = np.vstack([self.state.errors, np.zeros(3)])
-        return self._changed(weights, P, information, errors, grown)
+        fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
+        errors = errors_with_one_more(self.state.errors)
+        return self._changed(weights, P, information, errors, 0.0 if fades else grown)
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""

@@ -32,7 +32,7 @@ from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.dictionary import KernelLearner
 from braided.learners.filters import FilterLearner
-from braided.learners.joining import appended, without
+from braided.learners.joining import appended, errors_with_one_more, without
 from braided.learners.samples import Batch
 from braided.types import Floats, Ints
 
@@ -92,10 +92,10 @@ class WRLS(FilterLearner):
         return steps
 
     def _joined(self, graph: TaskGraph) -> Filters:
-        return appended(self.state, self._filters(1))
+        return appended(self.state, self._filters(1))._replace(errors=errors_with_one_more(self.state.errors))
 
     def _left(self, graph: TaskGraph, position: int) -> Filters:
-        return without(self.state, position)
+        return without(self.state, position)  # also of the errors, whose last row is of all tasks
 
 
 @final
@@ -136,7 +136,8 @@ class OSLSSVR(KernelLearner):
     def _joined(self, graph: TaskGraph) -> Dictionaries:
         places, capacity = _own_dictionaries(graph.n_tasks), self.state.inputs.shape[1]
         new = self._empty(1, self.state.prior, places[-1:], capacity)
-        return appended(self.state, new)._replace(prior=self.state.prior, places=places)
+        errors = errors_with_one_more(self.state.errors)
+        return appended(self.state, new)._replace(prior=self.state.prior, places=places, errors=errors)
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
         own = {name: array for name, array in self.state._asdict().items() if name not in ("prior", "places")}
