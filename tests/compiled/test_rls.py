@@ -436,3 +436,14 @@ def test_evidence_fades_no_further_than_it_can_be_told():
         rls.fade_evidence_inplace(totals, 0.5)
     assert rls.noise_variance(totals[None])[0] == 3.0
     assert totals[rls.COUNT] > 0.0
+
+
+def test_a_rescue_knows_whose_errors_are_whose():
+    u, v = np.array([1.0, 1.0]) / np.sqrt(2), np.array([1.0, -1.0]) / np.sqrt(2)
+    wound_up, information = 1e16 * np.outer(v, v) + np.outer(u, u), 1e-16 * np.outer(v, v) + np.outer(u, u)
+    state = rls.fresh_filters(np.ones((2, 2)), np.stack([wound_up] * 2), np.stack([information] * 2), 2)
+    steps = np.ones((1, 3)), np.zeros(1), 1.0, np.zeros((2, 1, 1)), np.ones((2, 1, 1)), np.ones((2, 1))
+    where = np.ones(1, np.int64), np.ones(1), np.ones(1, np.int64)
+    assert rls.progressive_inplace(state, u[None], np.ones(1), *where, *steps, 3.0, np.empty(1), np.empty(0)) == 1
+    assert state.guarded.tolist() == [0, 1]
+    assert state.errors[:, rls.SEEN].tolist() == [0.0, 1.0, 1.0]

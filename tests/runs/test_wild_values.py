@@ -1,6 +1,7 @@
 """What a wild value does to a run: little, and the same bits however the rounds are cut."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -109,3 +110,43 @@ def test_units_are_not_those_of_one_wild_value():
     seldom[::50] = 1.0  # all that it ever does
     assert Units.measure(values).centre[0] == np.median(values[:, 0])
     assert Units.measure(seldom).scale[0] == pytest.approx(np.sqrt(np.mean(np.diff(seldom[:, 0]) ** 2)))
+
+
+@pytest.mark.parametrize("n", [5, 30, 400])
+@pytest.mark.parametrize("wild", [0, 1, 2, 40])
+def test_the_scale_is_that_of_the_plain_loop(n, wild):
+    rng = np.random.default_rng([n, wild])
+    values = rng.normal(size=(n, 3)).cumsum(axis=0)
+    values[rng.choice(n, min(wild, n // 2), replace=False), 0] += 1e6
+    values[18:, 1] = np.nan
+    values[rng.uniform(size=n) < 0.2, 2] = np.nan
+    found = Units.measure(values).scale
+    for column, scale in zip(values.T, found, strict=True):
+        changes = [abs(b - a) for a, b in pairwise(column) if not np.isnan(b - a)]
+        largest = max(len(changes) // 20, 2)
+        rest = sorted(changes)[:-largest]
+        most = 10.0 * np.sqrt(sum(c * c for c in rest) / len(rest)) if rest else np.inf
+        assert scale == pytest.approx(np.sqrt(np.mean([min(c, most) ** 2 for c in changes])))
+
+
+def test_a_task_that_joins_without_two_values_running_gets_the_usual_scale():
+    units = Units.measure(np.array([[0.0, 0.0], [1e4, 2e4], [0.0, 0.0]]))
+    seldom = np.where(np.arange(40) % 2, np.nan, 1e4 + np.arange(40.0))
+    assert units.joined(seldom).scale[-1] == 1.5e4
+
+
+def test_what_is_usual_is_the_same_for_a_forecast_ahead_and_its_learning_also_at_the_first_limit():
+    usual, place = Usual.blank(1, 1), np.zeros(1, np.int64)
+    for n in range(60):
+        wild = np.full((1, 1), 1e6 if n in (30, 45) else 1.0)
+        ahead = usual.tamed(wild, place)
+        assert ahead == usual.tamed(wild, place, learn=True)
+    assert usual.squares[0, 0] < 100.0
+
+
+def test_a_task_that_joins_has_its_own_usual_sizes():
+    usual = Usual.blank(2, 1)
+    usual.tamed(np.ones((80, 1)), np.arange(80) % 2, learn=True)
+    usual.join()
+    assert usual.squares.shape == (3, 1)
+    assert usual.tamed(np.full((3, 1), 50.0), np.arange(3)).ravel().tolist() == [10.0, 10.0, 50.0]

@@ -40,3 +40,23 @@ def test_dictionaries_are_counted_and_a_hidden_layer_passes_it_on():
     hidden.learn_many(X, y, tasks)
     assert hidden.health == hidden.learner.health
     assert bd.MOGD(bd.TaskGraph.pooled(range(3)), 2).health.samples == 0
+
+
+def test_rescues_are_remembered_when_tasks_join_and_leave():
+    X, y, tasks = samples()
+    X[:, 1] = X[:, 0]
+    model = bd.MTWRLS(bd.TaskGraph.pooled(range(3)), 2, 1.0, 0.8)
+    model.learn_many(X, y, tasks)
+    guarded = model.health.guarded
+    model.add_task("new", {0: 0.5})
+    assert model.health.guarded == guarded > 0
+    model.remove_task(1)
+    assert model.health.guarded == guarded
+
+
+def test_the_scale_of_a_filter_that_restores_is_folded():
+    model = bd.MTWRLS(bd.TaskGraph.pooled(range(2)), 1, 1.0, bd.forgetting.Restore(0.5))
+    for n in range(2000):
+        model.learn_one([1.0], 1.0, task=0, round=n)
+    assert model.state.totals[0, 0] > 1e-4
+    assert np.isfinite(model.covariance).all()

@@ -458,3 +458,48 @@ def test_a_task_that_leaves_after_evictions_leaves_no_row_behind(tmp_path):
     np.testing.assert_array_equal(
         bd.load(tmp_path / "model").predict_many(X[:2], [0, 1]), model.predict_many(X[:2], [0, 1])
     )
+
+
+def test_after_a_join_the_dictionary_is_that_of_the_enlarged_prior():
+    rng = np.random.default_rng(32)
+    X, y, tasks, rounds = random_stream(rng, 3, 2, n_rounds=20)
+    model = bd.MTOSLSSVR(bd.TaskGraph.pooled(range(3)), 2, rbf(1.0), 0.1, budget=12)
+    model.learn_many(X, y, tasks, rounds=rounds)
+    model.add_task("new", {0: 0.5, 1: 0.2})
+    inputs, keys = model.dictionary
+    k = multi_task(rbf(1.0), model.graph)
+    points = [(x, model.graph.index(key)) for x, key in zip(inputs, keys, strict=True)]
+    K = np.array([[k(a, b) for b in points] for a in points])
+    np.testing.assert_allclose(model.state.norms[0, :12], K.diagonal(), rtol=1e-10)
+    np.testing.assert_allclose(model.state.precision[0, :12], np.linalg.inv(K).diagonal(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("budget", [1, 15, 16, 17, 32, 33])
+def test_a_budget_may_be_as_large_as_the_room(budget):
+    X, y, tasks, rounds = smooth_stream(150)
+    model = bd.MTOSLSSVR(bd.TaskGraph.pooled(range(3)), 2, rbf(0.3), 0.1, 1e-6, budget)
+    model.learn_many(X, y, tasks, rounds=rounds)
+    assert model.health.dictionary == budget
+
+
+def test_health_of_several_dictionaries_that_restore():
+    X, y, tasks, rounds = smooth_stream(150)
+    model = bd.OSLSSVR(range(3), 2, rbf(0.3), 0.1, budget=8, forgetting=Restore(0.9))
+    assert np.isnan(model.health.largest_variance)
+    model.learn_many(X, y, tasks, rounds=rounds)
+    state = model.state
+    each = np.concatenate([np.diag(state.covariance[f])[:m] * state.totals[f, 0] for f, m in enumerate(state.sizes)])
+    assert model.health[2:5] == (pytest.approx(each.max()), pytest.approx(each.max() / each.min()), 24)
+    assert each.max() <= 10.0 * (1.0 + 1e-12)  # the prior variance
+
+
+def test_a_join_under_directional_forgetting_leaves_the_noise_alone():
+    X, y, tasks, rounds = smooth_stream(150)
+    for model in (
+        bd.MTOSLSSVR(bd.TaskGraph.pooled(range(3)), 2, rbf(1.0), 0.1, forgetting=Directional(0.5)),
+        bd.MTWRLS(bd.TaskGraph.pooled(range(3)), 2, 0.1, Directional(0.5)),
+    ):
+        model.learn_many(X, y, tasks, rounds=rounds)
+        before = model.noise_variance
+        model.add_task("new", {0: 0.5})
+        np.testing.assert_array_equal(model.noise_variance, before)

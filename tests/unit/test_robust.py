@@ -20,7 +20,7 @@ MAKERS = {
     "MTWRLS restores": lambda g, k: bd.MTWRLS(g, 3, 0.5, Restore(0.99), robust=k),
     "MTWRLS drifts": lambda g, k: bd.MTWRLS(g, 3, 0.5, Drift(0.01), robust=k),
     "WRLS": lambda g, k: bd.WRLS(g, 3, 0.5, 0.99, robust=k),
-    "MTOSLSSVR": lambda g, k: bd.MTOSLSSVR(g, 3, "rbf", 0.1, robust=k),
+    "MTOSLSSVR": lambda g, k: bd.MTOSLSSVR(g, 3, "rbf", 0.1, budget=500, robust=k),
     "OSLSSVR": lambda g, k: bd.OSLSSVR(g, 3, "linear", 0.5, robust=k),
 }
 FORGETTING = [name for name in MAKERS if name.startswith("MTWRLS ")]
@@ -167,3 +167,37 @@ def test_noise_that_is_expected_limits_the_first_sample_too(name):
     np.testing.assert_allclose(told.noise_variance, 0.25)
     with pytest.raises(bd.InputError, match="noise is 0"):
         makers[name](0.0)
+
+
+@pytest.mark.parametrize("name", ["MTWRLS forgets", "MTWRLS per task"])
+def test_the_information_holds_what_was_given_less_weight(name):
+    rng = np.random.default_rng(8)
+    model = MAKERS[name](random_graph(rng, 4), K)
+    X, y, tasks, rounds = random_stream(rng, 4, 3, 20)
+    y[[50, 60]] = 1e6
+    model.learn_many(X, y, tasks, rounds=rounds)
+    assert model.health.unusual >= 2
+    np.testing.assert_allclose(model._information() @ model.covariance, np.eye(12), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["MTWRLS", "WRLS", "MTOSLSSVR", "OSLSSVR"])
+def test_samples_without_weight_tell_nothing_of_what_is_usual(name):
+    rng = np.random.default_rng(9)
+    model = MAKERS[name](bd.TaskGraph.pooled(range(2)), K)
+    model.learn_many(rng.normal(size=(20, 3)), rng.normal(size=20), np.arange(20) % 2)
+    names = ["errors", *("usage", "age", "sizes", "evicted") * ("SVR" in name)]
+    before = {part: getattr(model.state, part).copy() for part in names}
+    model.learn_one(rng.normal(size=3), 1e3, task=0, weight=0.0)
+    for part in names:
+        np.testing.assert_array_equal(getattr(model.state, part), before[part])
+
+
+def test_weights_of_all_samples_alike_make_nothing_unusual():
+    rng = np.random.default_rng(10)
+    X, y, tasks, rounds = random_stream(rng, 3, 3, 100, noise=1.0)
+    found = []
+    for c in (1.0, 100.0, 0.01):
+        model = bd.MTWRLS(bd.TaskGraph.pooled(range(3)), 3, c, robust=2.0)
+        model.learn_many(X, y, tasks, rounds=rounds, weights=np.full(len(y), c))
+        found.append(model.health.unusual)
+    assert found[0] == found[1] == found[2] > 0
