@@ -194,9 +194,8 @@ def _health(learner: Learner) -> str:
     health = learner.health
     said = []
     if not np.isnan(health.largest_variance):
-        said = [
-            f"largest variance {health.largest_variance:.2g} of the noise's, {health.spread:.2g} times the smallest"
-        ]
+        size = f"{health.largest_variance:.2g} times that of the noise, {health.spread:.2g} times the smallest"
+        said = [f"largest variance of a weight {size}"]
         said += [f"covariance made anew: {health.guarded:,}"] * bool(health.guarded)
     said += [f"{health.dictionary:,} inputs kept"] * bool(health.dictionary)
     said += [f"{health.unusual:,} values were far off, and count for less"] * bool(health.unusual)

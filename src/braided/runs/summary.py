@@ -149,7 +149,7 @@ def _skill(summary: Summary) -> str:
     worse = [str(summary.tasks[place]) for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALL / 100.0)]
     if worse:
         said += f"; “no change” is better for {_several(worse)}"
-    return f"{said}."
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _percent(gain: float) -> str:
