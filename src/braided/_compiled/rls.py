@@ -300,9 +300,10 @@ def learn_inplace(
     if own != 1.0:
         fade_own_inplace(P, g, n, start, x.size, own)
     totals[SCALE] = scale
-    fade_evidence_inplace(
-        totals, everything * (own * along) ** (x.size / max(n, 1))
-    )  # of its own share of the evidence
+    evidence = everything
+    if own * along < 1.0:
+        evidence *= (own * along) ** (x.size / max(n, 1))  # of the task's own share
+    fade_evidence_inplace(totals, evidence)
     totals[RESIDUAL] += square
     totals[COUNT] += given
     if robust > 0.0 and given > 0.0:
@@ -312,10 +313,11 @@ def learn_inplace(
     for i in range(n):
         factor = loss * g[i]
         row = P[i]
-        least = ROUNDING * row[i]
         for j in range(i + 1):
             row[j] -= factor * g[j]  # Eq. 18
-        row[i] = max(row[i], least)  # a variance that rounding has made negative
+    for i in range(n):
+        if not P[i, i] > 0.0:  # rounding has made it so
+            P[i, i] = ROUNDING * loss * g[i] * g[i]
     return weight
 
 
