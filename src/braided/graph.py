@@ -254,8 +254,15 @@ class TaskGraph:
     def _index(self) -> dict[TaskKey, int]:
         return {key: position for position, key in enumerate(self.tasks)}
 
+    @cached_property
+    def _is_counted(self) -> bool:
+        """Whether the keys are 0 … T−1, and so their own positions."""
+        return all(type(key) is int and key == place for place, key in enumerate(self.tasks))
+
     def index(self, task: TaskKey) -> int:
         """Position of a task."""
+        if type(task) in (str, int) and task in self._index:  # at once, what most calls have
+            return self._index[task]
         if isinstance(task, str | int | np.integer) and not isinstance(task, bool) and task in self._index:
             return self._index[task]
         raise self._unknown(task, "")
@@ -266,6 +273,9 @@ class TaskGraph:
             raise InputError(f"tasks is {tasks!r}: give one key per sample")
         if isinstance(tasks, np.ndarray) and tasks.dtype.kind not in "iuUOT":
             raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
+        counted = self._is_counted and isinstance(tasks, np.ndarray) and tasks.dtype.kind == "i" and tasks.size > 0
+        if counted and tasks.min() >= 0 and tasks.max() < self.n_tasks:
+            return tasks.ravel().astype(np.int64)
         keys = tasks.ravel().tolist() if isinstance(tasks, np.ndarray) else list(tasks)
         try:
             return np.fromiter(map(self._index.__getitem__, keys), np.int64, len(keys))

@@ -17,6 +17,8 @@ LEAST = 1e-9  # of a fraction
 
 def real(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
+    if type(value) is float and math.isfinite(value):  # at once, what most calls have
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} is {value!r}: it must be a number, not {type(value).__name__}")
     try:

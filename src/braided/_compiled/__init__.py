@@ -8,16 +8,21 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, **more: Any) -> Function:
     """Compile `function` for this machine, and keep the result on disk.
 
     Sums may be reordered and multiply-adds fused, which lets them use the vector units; NaN and infinity keep
     their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity. What is
     finite is told by comparing: `np.isfinite(a + b)` may be reordered until it is always true.
     """
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}}
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}} | more
     try:
         return cast(Function, njit(cache=True, **options)(function))
     except RuntimeError:  # pragma: no cover (a test runs it in a process of its own)
         # No folder to keep it in: compile in every process. NUMBA_CACHE_DIR can name one.
         return cast(Function, njit(**options)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile `function` into each of its callers: for what is short, takes many arrays, and is called per sample."""
+    return compiled(function, inline="always")

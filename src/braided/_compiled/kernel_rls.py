@@ -18,7 +18,17 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import dot
-from braided._compiled.rls import FOLD, SCALE, deviation, fold_inplace, learn_inplace, quadratic
+from braided._compiled.step import (
+    FOLD,
+    SCALE,
+    correct_inplace,
+    deviation,
+    fold_inplace,
+    gain_inplace,
+    lose_inplace,
+    quadratic,
+    rounding,
+)
 from braided.types import Flags, Floats, Ints
 
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
@@ -263,9 +273,15 @@ def absorb_inplace(
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
         w[m] = 0.0
         m += 1
-    fade = np.array([1.0, 1.0, limits.along])
-    if learn_inplace(w, P, totals, g, m, 0, phi[:m], y, weight, fade, dictionaries.errors, task, limits.robust) < 0.0:
+    x_tilde, g = phi[:m], g[:m]
+    gain_inplace(g, P, m, 0, x_tilde)
+    doubt = rounding(P, 0, x_tilde)
+    fades = 1.0, 1.0, limits.along
+    sample = (0, x_tilde, y, weight, *fades)
+    weight, loss = correct_inplace(w[:m], totals, g, *sample, dictionaries.errors, task, limits.robust, doubt)
+    if weight < 0.0:
         return False
+    lose_inplace(P, m, g, loss)
     if bounded and weight > 0.0:
         for j in range(a.size):
             dictionaries.age[f, j] = min(dictionaries.age[f, j] + 1.0, LATELY * limits.budget)

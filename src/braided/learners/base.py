@@ -7,6 +7,7 @@ each in the interleaved protocol, a whole round in the synchronous one.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
@@ -14,16 +15,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from braided._compiled.rls import UNUSUAL
+from braided._compiled.step import UNUSUAL
 from braided.errors import FileError, InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey, Tasks
-from braided.learners.samples import NO_ROUND, Batch, as_labels, as_weights, grouping
+from braided.learners.samples import NO_ROUND, Batch, as_label, as_labels, as_weights, grouping
 from braided.types import Floats, Ints
 from braided.validate import count, floats, not_negative, real, same_length
 
 MOST = 1e300  # of a ratio
 NOTHING: Floats = np.empty(0)
+FLOAT = np.dtype(np.float64)
 MISSING = "drop the sample, or fill the value, beforehand"
 
 
@@ -94,6 +96,10 @@ class Learner(ABC):
         """Learn without anybody asking for forecasts; for learners that save work by it."""
         return self._progressive(batch, np.empty(len(batch.X)), np.empty(0))
 
+    def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
+        """Learn one sample without any ado, or change nothing; for learners that can."""
+        return False
+
     def _run_or_replay(
         self, run: Callable[[Batch, Floats, Floats], int], batch: Batch, mean: Floats, std: Floats
     ) -> int:
@@ -134,8 +140,11 @@ class Learner(ABC):
     def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool) -> float | tuple[float, float]: ...
     def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool = False) -> float | tuple[float, float]:
         """Forecast one sample, x (n_features,); with its standard deviation if asked."""
-        X, position = self._one_input(x), np.array([self.graph.index(task)])
-        mean, std = self._forecast(X, position, with_std)
+        X, position = self._one_input(x).reshape(1, -1), np.array([self.graph.index(task)])
+        mean, std = self._unfilled(1, with_std)
+        self._predict(X, position, mean, std)
+        if not math.isfinite(mean[0]):
+            _finite(mean)
         return (float(mean[0]), float(std[0])) if with_std else float(mean[0])
 
     @overload
@@ -154,11 +163,16 @@ class Learner(ABC):
 
     def learn_one(self, x: ArrayLike, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
         """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
-        X, position = self._one_input(x), np.array([self.graph.index(task)])
-        targets, weights = np.array([real(y, "y")]), np.array([not_negative(weight, "weight")])
-        labels = np.array([NO_ROUND]) if round is None else as_labels([round])
-        opens = np.array([round is None or labels[0] != self._last_round])  # `grouping`, for one and therefore faster
-        batch = Batch(X, targets, position, weights, np.array([1]), opens, labels)
+        x, position = self._one_input(x), self.graph.index(task)
+        y, weight = real(y, "y"), not_negative(weight, "weight")
+        label = NO_ROUND if round is None else as_label(round)
+        opens = label == NO_ROUND or label != self._last_round
+        if self._learn_at_once(x, y, position, weight, opens):
+            self.samples += 1
+            self._last_round = label
+            return
+        columns = ([y], [position], [weight], [1], [opens], [label])
+        batch = Batch(x.reshape(1, -1), *map(np.array, columns))
         self._account(batch, self._absorb(batch))
 
     def learn_many(
@@ -274,10 +288,13 @@ class Learner(ABC):
         return type(self)(self.graph, n_features, **{name: getattr(self, name) for name in self.parameters})
 
     def _one_input(self, x: Any) -> Floats:
+        plain = type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (self.n_features,) and x.flags.carray
+        if plain and math.isfinite(sum(x.tolist())):  # what most calls have, at once; a sum that overflows may be fine
+            return x
         x = floats(x, "x", 1, MISSING)
         if x.size != self.n_features:
             raise InputError(f"x has {x.size} values, the model has n_features={self.n_features}")
-        return x.reshape(1, -1)
+        return x
 
     def _inputs(self, X: Any) -> Floats:
         X = floats(X, "X", 2, MISSING)

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from braided._compiled import kernel_rls
 from braided._compiled.kernel_rls import UNBOUNDED, Dictionaries, Limits
-from braided._compiled.rls import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric, variances
+from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
@@ -83,7 +83,7 @@ class KernelLearner(Learner):
         """What it has learned, how its arithmetic is, and how large its dictionaries are."""
         state = self.state
         used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
-        each = variances(state.covariance, state.totals)[used.ravel()]
+        each = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
         return Health.of(self.samples, 0, each, state.errors, int(state.sizes.sum()))
 
     @property

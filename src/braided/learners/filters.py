@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import Any
 
-from braided._compiled.rls import Filters, predict, progressive_inplace, variances
-from braided.forgetting import Policy, Prior, Steps, steps_of
-from braided.graph import TaskGraph
-from braided.learners.base import Health, Learner
+import numpy as np
+
+from braided._compiled.filters import Filters, forecast_inplace, variances
+from braided._compiled.guard import settle_inplace
+from braided._compiled.rls import DONE, SETTLE, progressive_inplace, run_inplace
+from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
+from braided.graph import TaskGraph, TaskKey
+from braided.learners.base import NOTHING, Health, Learner
 from braided.learners.samples import NO_ROUND, Batch
-from braided.types import Floats, Ints
+from braided.types import Flags, Floats, Ints
 from braided.validate import positive
+
+ONE: Ints = np.array([1])
 
 
 class FilterLearner(Learner):
@@ -21,6 +28,7 @@ class FilterLearner(Learner):
     has_std = True
     state: Filters
     _prior: Prior
+    _at_once: dict[bool, Steps]  # of a sample that opens a round or not, where that is all there is to know
 
     def __init__(
         self,
@@ -41,21 +49,53 @@ class FilterLearner(Learner):
     def health(self) -> Health:
         """What it has learned, and how its arithmetic is."""
         state = self.state
-        return Health.of(
-            self.samples, int(state.guarded.sum()), variances(state.covariance, state.totals), state.errors
-        )
+        return Health.of(self.samples, int(state.guarded.sum()), variances(state), state.errors)
 
-    def _steps(self, batch: Batch) -> Steps:
-        return steps_of(self.forgetting, self._prior, self.tasks, *batch.clock, self._last_round, NO_ROUND)
+    def _derive(self, graph: TaskGraph) -> None:
+        self._prior = self._prior_of(graph)
+        self._at_once = {}
+        if isinstance(self.forgetting, Exponential | Directional):  # which know no time but the opening of rounds
+            clock = np.array([NO_ROUND])
+            self._at_once = {opens: self._steps(np.array([opens]), clock, graph.tasks) for opens in (False, True)}
+
+    @abstractmethod
+    def _prior_of(self, graph: TaskGraph) -> Prior:
+        """Return what the weights start from."""
+
+    def _steps(self, opens: Flags, labels: Ints, tasks: tuple[TaskKey, ...]) -> Steps:
+        last = getattr(self, "_last_round", NO_ROUND)
+        return steps_of(self.forgetting, self._prior, tasks, opens, labels, last, NO_ROUND)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-        predict(self.state, X, tasks, mean, std)
+        forecast_inplace(mean, std, *self.state[:6], X, tasks, 0, len(tasks))
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        steps = self._steps(batch)
+        steps = self._steps(batch.opens, batch.labels, self.tasks)
         run = partial(self._run, steps)
         return self._run_or_replay(run, batch, mean, std) if steps.moves.any() else run(batch, mean, std)
 
     def _run(self, steps: Steps, batch: Batch, mean: Floats, std: Floats) -> int:
         arguments: tuple[Any, ...] = (*batch.columns, *steps, self.robust or 0.0, mean, std)
         return progressive_inplace(self.state, *arguments)
+
+    def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
+        steps = self._at_once.get(opens)
+        if steps is None:
+            return False
+        sample: tuple[Any, ...] = (x.reshape(1, -1), np.array([y]), np.array([position]), np.array([weight]), ONE)
+        rest: tuple[Any, ...] = (
+            steps.fades,
+            steps.moves,
+            steps.limits,
+            self.robust or 0.0,
+            np.empty(1),
+            NOTHING,
+            0,
+            0,
+            False,
+        )
+        *_, why = run_inplace(*self.state[:8], self.state.errors, *sample, *rest)
+        if why == SETTLE:
+            f = 0 if len(self.state.weights) == 1 else position
+            settle_inplace(self.state, f, self.n_features, steps.relation, steps.limits)
+        return why in (DONE, SETTLE)

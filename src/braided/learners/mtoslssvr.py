@@ -32,7 +32,7 @@ from typing import final
 import numpy as np
 
 from braided._compiled.kernel_rls import Dictionaries
-from braided._compiled.rls import RESIDUAL
+from braided._compiled.step import RESIDUAL
 from braided.forgetting import Directional
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.dictionary import KernelLearner, dual_weights, with_prior

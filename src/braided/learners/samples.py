@@ -84,6 +84,13 @@ def as_labels(rounds: Any) -> Ints:
     return labels
 
 
+def as_label(round: Any) -> int:
+    """Turn the label or time stamp of one round into an integer."""
+    if type(round) is int and NO_ROUND < round <= LARGEST:  # at once, what many calls have
+        return round
+    return int(as_labels([round])[0])
+
+
 def plain_time(label: Any) -> Any:
     """Return time stamps of Python and pandas as NumPy's, in UTC; anything else as it is."""
     if isinstance(label, datetime) and label.tzinfo is not None:

@@ -25,16 +25,16 @@ from typing import final
 
 import numpy as np
 
+from braided._compiled.filters import Filters, covariances, fresh_filters
 from braided._compiled.kernel_rls import Dictionaries
-from braided._compiled.rls import SCALE, Filters, fresh_filters, noise_variance, symmetric
+from braided._compiled.step import noise_variance, symmetric
 from braided.forgetting import Policy, Prior, Steps, own_policy
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.dictionary import KernelLearner
 from braided.learners.filters import FilterLearner
 from braided.learners.joining import appended, errors_with_one_more, without
-from braided.learners.samples import Batch
-from braided.types import Floats, Ints
+from braided.types import Flags, Floats, Ints
 
 
 @final
@@ -66,7 +66,7 @@ class WRLS(FilterLearner):
     @property
     def covariance(self) -> Floats:
         """P, the filters' covariances (T, d, d)."""
-        return symmetric(self.state.covariance) * self.state.totals[:, SCALE, None, None]
+        return symmetric(covariances(self.state))
 
     @property
     def noise_variance(self) -> Floats:
@@ -78,15 +78,15 @@ class WRLS(FilterLearner):
         each = np.tile(np.eye(d), (n_tasks, 1, 1))
         return fresh_filters(np.zeros((n_tasks, d)), each / self.penalty, self.penalty * each, d, self.noise or 0.0)
 
-    def _derive(self, graph: TaskGraph) -> None:
+    def _prior_of(self, graph: TaskGraph) -> Prior:
         unit = np.ones((graph.n_tasks, 1, 1))
-        self._prior = Prior.of(unit, unit, self.penalty)
+        return Prior.of(unit, unit, self.penalty)
 
     def _start(self) -> Filters:
         return self._filters(self.graph.n_tasks)
 
-    def _steps(self, batch: Batch) -> Steps:
-        steps = super()._steps(batch)
+    def _steps(self, opens: Flags, labels: Ints, tasks: tuple[TaskKey, ...]) -> Steps:
+        steps = super()._steps(opens, labels, tasks)
         steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
         steps.fades[:, 1] = 1.0
         return steps

@@ -1,0 +1,184 @@
+"""The state of F recursive least squares filters that each serve an equal share of the tasks, and one step of one.
+
+F = 1 is MT-WRLS (one filter of size dT serves all), F = T is WRLS (one filter of size d per task).
+
+P need not be touched at every sample: with terms pending it is P − G'LG, rows of G their gains and L their losses, and
+a gain is P z − G'L(G z). Once there are r of them, P takes them up together, which is as much arithmetic but moves P
+through memory once for r samples (`solver="blocked"`). Without room for any, every sample is taken up at once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided._compiled import compiled, inlined
+from braided._compiled.linear import dot
+from braided._compiled.step import (
+    SCALE,
+    correct_inplace,
+    deviation,
+    fade_evidence_inplace,
+    fade_own_inplace,
+    fresh_errors,
+    fresh_totals,
+    gain_inplace,
+    lose_all_inplace,
+    lose_inplace,
+    quadratic,
+    rounding,
+)
+from braided.types import Floats, Ints
+
+
+class Filters(NamedTuple):
+    """State of F filters of size n = d T / F."""
+
+    weights: Floats  # (F, n) the tasks' weights, stacked
+    covariance: Floats  # (F, n, n) lower triangle of P / scale, but for what is pending
+    totals: Floats  # (F, 3) scale of P, minimum of the objective, effective number of samples
+    terms: Floats  # (F, r, n) G, the gains that P has yet to lose
+    losses: Floats  # (F, r) how much of each; 0 for none
+    pending: Ints  # (F,) how many there are
+    base: Floats  # (F, n, n) scale times the information that P started from
+    gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
+    guarded: Ints  # (F,) how often P was made anew from the information
+    errors: (
+        Floats  # (T + 1, 3) if robust: mean of innovation² / variance, how many, how many unusual; of all at the end
+    )
+
+
+def fresh_filters(
+    weights: Floats, covariance: Floats, information: Floats, d: int, noise: float = 0.0, room: int = 0
+) -> Filters:
+    """Return F filters (F, n) with their covariances and informations (F, n, n), before the first sample."""
+    n_filters, n = weights.shape
+    gained = np.zeros((n_filters * n // d, d, d))
+    return Filters(
+        weights=weights,
+        covariance=np.tril(covariance),
+        totals=fresh_totals(n_filters, noise),
+        terms=np.zeros((n_filters, room, n)),
+        losses=np.zeros((n_filters, room)),
+        pending=np.zeros(n_filters, np.int64),
+        base=information,
+        gained=gained,
+        guarded=np.zeros(n_filters, np.int64),
+        errors=fresh_errors(len(gained), noise),
+    )
+
+
+def covariances(filters: Filters) -> Floats:
+    """Return the lower triangles of P, of all filters."""
+    taken = np.einsum("fk,fki,fkj->fij", filters.losses, filters.terms, filters.terms, optimize=True)
+    return (filters.covariance - np.tril(taken)) * filters.totals[:, SCALE, None, None]
+
+
+def variances(filters: Filters) -> Floats:
+    """Return the diagonals of P, of all filters."""
+    taken = np.einsum("fk,fki->fi", filters.losses, filters.terms**2)
+    diagonals: Floats = (filters.covariance.diagonal(axis1=1, axis2=2) - taken) * filters.totals[:, SCALE, None]
+    return diagonals.ravel()
+
+
+@compiled
+def flush_inplace(P: Floats, n: int, G: Floats, losses: Floats) -> None:
+    """Let P take up what is pending."""
+    lose_all_inplace(P, n, G, losses)
+    for k in range(losses.size):
+        losses[k] = 0.0
+
+
+@inlined
+def learn_inplace(
+    w: Floats,
+    P: Floats,
+    totals: Floats,
+    G: Floats,
+    losses: Floats,
+    pending: Ints,
+    f: int,
+    g: Floats,
+    start: int,
+    x: Floats,
+    y: float,
+    weight: float,
+    fade: Floats,
+    errors: Floats,
+    task: int,
+    robust: float,
+) -> float:
+    """Forget, then learn one sample of the task whose weights begin at `start`; its weight, or −1 (`correct_inplace`).
+
+    It takes the rows of filter f one by one, as named tuples are slow to pass on; g is room to work in.
+    """
+    n, stop, waiting = w.size, start + x.size, pending[f]
+    gain_inplace(g, P, n, start, x)
+    for k in range(waiting):
+        lost, row = losses[k] * dot(G[k, start:stop], x), G[k]
+        for i in range(n):
+            g[i] -= lost * row[i]
+    doubt = rounding(P, start, x)
+    own = fade[1]
+    sample = (start, x, y, weight, fade[0], own, fade[2])
+    weight, loss = correct_inplace(w, totals, g, *sample, errors, task, robust, doubt)
+    if weight >= 0.0:
+        if own != 1.0:
+            fade_own_inplace(P, n, start, x.size, own)
+            for k in range(waiting):
+                for i in range(start, stop):
+                    G[k, i] /= np.sqrt(own)
+        if losses.size == 0:
+            lose_inplace(P, n, g, loss)
+        else:
+            for i in range(n):
+                G[waiting, i] = g[i]
+            losses[waiting] = loss
+            pending[f] = waiting + 1
+            if waiting + 1 == losses.size:
+                flush_inplace(P, n, G, losses)
+                pending[f] = 0
+    return weight
+
+
+@compiled
+def move_inplace(filters: Filters, d: int, factor: float, shrink: float, noise: Floats) -> None:
+    """Let all information fade by `factor`, then w ← shrink w, P ← shrink² P + noise ⊗ I."""
+    n = filters.weights.shape[1]
+    for f in range(filters.weights.shape[0]):
+        P, totals = filters.covariance[f], filters.totals[f]
+        totals[SCALE] *= shrink * shrink / factor
+        fade_evidence_inplace(totals, factor)
+        for i in range(n):
+            filters.weights[f, i] *= shrink
+        for t in range(n // d):
+            for s in range(t + 1):
+                more = noise[f, t, s] / totals[SCALE]
+                for k in range(d):
+                    P[t * d + k, s * d + k] += more
+
+
+@inlined
+def forecast_inplace(
+    mean: Floats,
+    std: Floats,
+    W: Floats,
+    covariance: Floats,
+    totals: Floats,
+    terms: Floats,
+    losses: Floats,
+    pending: Ints,
+    X: Floats,
+    tasks: Ints,
+    first: int,
+    end: int,
+) -> None:
+    """Forecast the samples from `first` to before `end` into `mean`, and their deviations into `std` unless empty."""
+    d, one = X.shape[1], W.shape[0] == 1
+    for i in range(first, end):
+        f, start, x = 0 if one else tasks[i], tasks[i] * d if one else 0, X[i]
+        mean[i] = dot(W[f, start : start + d], x)
+        if std.size:
+            variance = quadratic(covariance[f], start, x)
+            for k in range(pending[f]):
+                variance -= losses[f, k] * dot(terms[f, k, start : start + d], x) ** 2
+            std[i] = deviation(totals[f], totals[f, SCALE] * variance)

@@ -1,0 +1,143 @@
+"""The guard against wind-up: the information that P is the inverse of, kept beside it, to make P anew from.
+
+Where nothing new comes (a silent task, a constant input), exponential forgetting lets the information fade without end,
+and P winds up. Once a variance is far beyond that of the prior, or the arithmetic of a step breaks down, P is made
+anew, with a little of the prior put back.
+"""
+
+import numpy as np
+
+from braided._compiled import compiled, inlined
+from braided._compiled.filters import Filters, flush_inplace, learn_inplace
+from braided._compiled.linear import dot, invert_inplace
+from braided._compiled.step import SCALE, fold_inplace
+from braided.types import Floats
+
+BOUND = 1e8  # times the prior variance, beyond which it winds up
+FLOOR = 1e-6  # of the prior, which comes back then
+
+
+@inlined
+def account_inplace(
+    base: Floats, gained: Floats, scale: float, start: int, x: Floats, weight: float, own: float
+) -> None:
+    """Take the sample that was just learned into the information, after what is known of its task fades."""
+    d = x.size
+    if own != 1.0:
+        root = np.sqrt(own)
+        for k in range(start, start + d):
+            for j in range(base.shape[0]):
+                base[k, j] *= root
+                base[j, k] *= root
+    for k in range(d):
+        more = weight * scale * x[k]
+        for j in range(d):
+            gained[k, j] = gained[k, j] * own + more * x[j]
+
+
+@compiled
+def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
+    """Make P of filter f anew from the information, with a little of the prior `relation` ⊗ I put back.
+
+    False, and nothing changed, where even that is not positive definite.
+    """
+    n = filters.weights.shape[1]
+    m = n // d
+    w, totals = filters.weights[f], filters.totals[f]
+    information = filters.base[f] / totals[SCALE]
+    pull = np.zeros(n)
+    for t in range(m):
+        block = filters.gained[f * m + t] / totals[SCALE]
+        for k in range(d):
+            for j in range(d):
+                information[t * d + k, t * d + j] += block[k, j]
+            for s in range(m):
+                more = FLOOR * relation[f, t, s]
+                information[t * d + k, s * d + k] += more
+                pull[t * d + k] += more * w[s * d + k]
+    if not invert_inplace(information):
+        return False
+    for i in range(n):
+        w[i] -= dot(information[i], pull)
+        for j in range(i + 1):
+            filters.covariance[f, i, j] = information[i, j]
+    for t in range(m):
+        filters.gained[f * m + t] /= totals[SCALE]
+        for s in range(m):
+            for k in range(d):
+                filters.base[f, t * d + k, s * d + k] += FLOOR * relation[f, t, s] * totals[SCALE]
+    filters.base[f] /= totals[SCALE]
+    totals[SCALE] = 1.0
+    filters.losses[f] = 0.0
+    filters.pending[f] = 0
+    filters.guarded[f] += 1
+    return True
+
+
+@compiled
+def wound_up(P: Floats, limits: Floats, d: int, start: int, stop: int) -> bool:
+    """Whether a variance between `start` and `stop` is far beyond that of the prior, one of `limits` per task."""
+    for i in range(start, stop):  # noqa: SIM110 (compiled)
+        if not P[i, i] <= BOUND * limits[i // d]:
+            return True
+    return False
+
+
+@compiled
+def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: Floats) -> None:
+    """Fold the scale of filter f; where P has wound up far beyond the prior variances (`limits`), make it anew."""
+    P, totals = filters.covariance[f], filters.totals[f]
+    scale = totals[SCALE]
+    flush_inplace(P, filters.weights.shape[1], filters.terms[f], filters.losses[f])
+    filters.pending[f] = 0
+    fold_inplace(P, totals, filters.weights.shape[1])
+    if relation.size:
+        m = filters.weights.shape[1] // d
+        filters.base[f] /= scale
+        for t in range(m):
+            filters.gained[f * m + t] /= scale
+        if wound_up(P, limits[f], d, 0, m * d):
+            rebuild_inplace(filters, f, d, relation)
+
+
+@compiled
+def put_back_inplace(array: Floats, old: Floats) -> None:
+    """array ← old; `array[:] = old` would compile to a lot of code for shapes that differ."""
+    for i in range(array.size):
+        array[i] = old[i]
+
+
+@compiled
+def rescue_inplace(
+    filters: Filters,
+    f: int,
+    start: int,
+    x: Floats,
+    y: float,
+    weight: float,
+    fade: Floats,
+    task: int,
+    robust: float,
+    relation: Floats,
+) -> float:
+    """Learn a sample that was refused, by a P made anew; what `learn_inplace` returns."""
+    n, d = filters.weights.shape[1], x.size
+    w, P, totals, base = filters.weights[f], filters.covariance[f], filters.totals[f], filters.base[f]
+    G, losses, gained = filters.terms[f], filters.losses[f], filters.gained[f * (n // d) : (f + 1) * (n // d)]
+    before = w.copy(), totals.copy(), losses.copy(), P.copy(), base.copy(), gained.copy()
+    counts = filters.pending[f], filters.guarded[f]
+    if rebuild_inplace(filters, f, d, relation):
+        pending, g = filters.pending, np.empty(n)
+        counted = learn_inplace(
+            w, P, totals, G, losses, pending, f, g, start, x, y, weight, fade, filters.errors, task, robust
+        )
+        if counted >= 0.0:
+            return counted
+        put_back_inplace(w, before[0])
+        put_back_inplace(totals, before[1])
+        put_back_inplace(losses, before[2])
+        put_back_inplace(P.ravel(), before[3].ravel())
+        put_back_inplace(base.ravel(), before[4].ravel())
+        put_back_inplace(gained.ravel(), before[5].ravel())
+        filters.pending[f], filters.guarded[f] = counts
+    return -1.0

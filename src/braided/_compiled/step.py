@@ -1,0 +1,268 @@
+"""One step of recursive least squares on one stored triangle: what filters and dictionaries have in common.
+
+Letters, as in the paper: P covariance, w weights, g = P z gain direction, e innovation, z stacked input.
+The stored P is the true one divided by `scale`, so that uniform forgetting costs one division; only its lower
+triangle is read or written, which keeps it symmetric for ever (rounding asymmetry would grow like 1/forgetting^i).
+"""
+
+import numpy as np
+
+from braided._compiled import compiled
+from braided._compiled.linear import dot
+from braided.types import Floats
+
+SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of totals
+SQUARE, SEEN, UNUSUAL = 0, 1, 2  # the columns of errors
+FOLD = 2.0**10  # fold the scale into P, and look whether it winds up
+LARGEST = 1e300  # no entry of P grows beyond where there is no guard
+HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of what follows must not overflow
+LITTLE = 1e-3  # of a sample, what an expected noise counts for
+TINY = 1e-100  # evidence does not fade below
+ROUNDING = 2.0**-52
+POOLED = 10.0  # as many errors count those of all tasks in the scale that a robust step goes by
+WINDOW = 200.0  # errors that it remembers
+TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
+GROUP = 8  # rank-one terms that go into P at once
+WIDE, HIGH = 256, 128  # columns and rows of the tiles of P that they go into
+
+
+def fresh_totals(n_filters: int, noise: float = 0.0) -> Floats:
+    """Return the totals before the first sample; noise that is expected, a deviation, counts as a little of one."""
+    return np.tile([1.0, LITTLE * noise * noise, LITTLE if noise > 0.0 else 0.0], (n_filters, 1))
+
+
+def fresh_errors(n_tasks: int, noise: float = 0.0) -> Floats:
+    """Return the errors before the first sample, of each task and of all."""
+    errors = np.zeros((n_tasks + 1, 3))
+    errors[-1, [SQUARE, SEEN]] = noise * noise, LITTLE if noise > 0.0 else 0.0
+    return errors
+
+
+def symmetric(lower: Floats) -> Floats:
+    """Return the matrix, or matrices, whose lower triangle is given."""
+    return np.tril(lower) + np.tril(lower, -1).swapaxes(-1, -2)
+
+
+def noise_variance(totals: Floats) -> Floats:
+    """Return the estimated variance of the noise of each filter; infinite before its first sample."""
+    seen = totals[:, COUNT] > 0.0
+    return np.where(seen, totals[:, RESIDUAL] / np.where(seen, totals[:, COUNT], 1.0), np.inf)
+
+
+@compiled
+def gain_inplace(g: Floats, P: Floats, n: int, start: int, x: Floats) -> None:
+    """g ← P z, for z that holds x from `start` on and zeros elsewhere: reads d columns of P only."""
+    stop = start + x.size
+    for j in range(stop):
+        g[j] = 0.0
+    for k in range(x.size):
+        row, own, total = P[start + k], P[start + k, start : start + k], P[start + k, start + k] * x[k]
+        for j in range(start):
+            g[j] += row[j] * x[k]
+        for j in range(k):
+            g[start + j] += own[j] * x[k]
+            total += own[j] * x[j]
+        g[start + k] = total
+    for i in range(stop, n):
+        g[i] = dot(P[i, start:stop], x)
+
+
+@compiled
+def quadratic(P: Floats, start: int, x: Floats) -> float:
+    """z' P z, from the diagonal block of P that belongs to x."""
+    total = 0.0
+    for k in range(x.size):
+        row = P[start + k]
+        total += x[k] * (2.0 * dot(row[start : start + k], x[:k]) + row[start + k] * x[k])
+    return total
+
+
+@compiled
+def rounding(P: Floats, start: int, x: Floats) -> float:
+    """Bound of the rounding in z' P z; it outgrows z' P z itself where P winds up in directions nobody visits."""
+    total = 0.0
+    for k in range(x.size):
+        total += x[k] * x[k] * P[start + k, start + k]
+    return ROUNDING * x.size * total
+
+
+@compiled
+def deviation(totals: Floats, variance: float) -> float:
+    """Standard deviation of a forecast, √(noise variance · (1 + z'Pz)); infinite before the first sample."""
+    if totals[COUNT] <= 0.0 or np.isnan(variance):
+        return np.inf
+    return np.sqrt(max(totals[RESIDUAL], 0.0) / totals[COUNT] * max(1.0 + variance, 0.0))
+
+
+@compiled
+def usual_square(errors: Floats, task: int) -> float:
+    """The square that an innovation usually has, over its variance: of the task's own, and a little of all tasks'."""
+    own, pooled = errors[task], errors[-1]
+    return (own[SEEN] * own[SQUARE] + POOLED * pooled[SQUARE]) / (own[SEEN] + POOLED)
+
+
+@compiled
+def learn_errors_inplace(errors: Floats, task: int, square: float, unusual: bool) -> None:
+    """Take up the square of an innovation over its variance, for its task and for all."""
+    for row in (errors[task], errors[-1]):
+        row[SEEN] = min(row[SEEN] + 1.0, WINDOW)
+        row[SQUARE] += (square - row[SQUARE]) / row[SEEN]
+        row[UNUSUAL] += unusual
+
+
+@compiled
+def fade_evidence_inplace(totals: Floats, factor: float) -> None:
+    """Let the evidence of the noise fade; what is estimated from it stays however long nothing comes."""
+    if totals[COUNT] * factor > TINY:
+        totals[RESIDUAL] *= factor
+        totals[COUNT] *= factor
+
+
+@compiled
+def correct_inplace(
+    w: Floats,
+    totals: Floats,
+    g: Floats,
+    start: int,
+    x: Floats,
+    y: float,
+    weight: float,
+    everything: float,
+    own: float,
+    along: float,
+    errors: Floats,
+    task: int,
+    robust: float,
+    doubt: float,
+) -> tuple[float, float]:
+    """Forget, then learn one sample, but for P: the weight given, and how much of g g' P is to lose.
+
+    The weight is −1, and nothing is changed, where the arithmetic breaks down. `everything`, `own` and `along` are what
+    all tasks, on top of that the sample's own, and what is known of the sample's direction alone fade by; g = P z is
+    left as it is after that. Where `robust` is above 0, an innovation of more than so many deviations is given the
+    weight that makes it one of just so many, by the `errors` of its task so far. `doubt` is the rounding in z'Pz.
+    """
+    n, stop = g.size, start + x.size
+    scale = totals[SCALE] / everything
+    variance, forecast, norm, size = 0.0, 0.0, 0.0, 0.0
+    for k in range(x.size):
+        variance += g[start + k] * x[k]
+        forecast += w[start + k] * x[k]
+        norm += x[k] * x[k]
+    for i in range(n):
+        size += abs(g[i])
+    variance *= scale / own
+    s = along + weight * variance
+    e = y - forecast  # Eq. 16
+    square, given = along * weight * e * e / s, weight
+    if robust > 0.0:
+        most = robust * robust * usual_square(errors, task)
+        if square > most > 0.0:
+            weight = along / (along * e * e / most - variance)
+            s = along + weight * variance
+            square = most
+    c = weight * scale / s  # Eq. 15, k(n) = c g
+    loss = c  # of P along g
+    if along < 1.0 and weight * variance > 0.0:
+        loss = c * (1.0 - (1.0 - along) / (weight * variance))
+    sound = max(weight, 1.0) * norm <= HUGE * HUGE and weight * abs(y) <= HUGE
+    sound = sound and 0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * size * size <= LARGEST
+    sound = sound and c * abs(e) * size <= own * HUGE  # of what weights would move by
+    if not (sound and doubt * scale / own <= TOLERANCE * (along + max(variance, 0.0))):
+        return -1.0, 0.0
+    totals[SCALE] = scale
+    evidence = everything
+    if own * along < 1.0:
+        evidence *= (own * along) ** (x.size / max(n, 1))  # of the task's own share
+    fade_evidence_inplace(totals, evidence)
+    totals[RESIDUAL] += square
+    totals[COUNT] += given
+    if robust > 0.0 and given > 0.0:
+        learn_errors_inplace(errors, task, square, weight < given)
+    if own != 1.0:  # g ← D P D z, see fade_own_inplace
+        root = 1.0 / np.sqrt(own)
+        for i in range(n):
+            g[i] *= root * root if start <= i < stop else root
+    for i in range(n):
+        w[i] += c * e * g[i]  # Eq. 17
+    return weight, loss
+
+
+@compiled
+def limited(value: float) -> float:
+    """An entry of P, no larger than there is arithmetic for."""
+    return min(max(value, -LARGEST), LARGEST)
+
+
+@compiled
+def fade_own_inplace(P: Floats, n: int, start: int, d: int, own: float) -> None:
+    """P ← D P D, with 1/√own on the task's own places of the diagonal D and 1 elsewhere."""
+    stop = start + d
+    root = 1.0 / np.sqrt(own)
+    for i in range(start, n):
+        if i < stop:
+            for j in range(i + 1):
+                P[i, j] = limited(P[i, j] * root)
+        for j in range(start, min(stop, i + 1)):
+            P[i, j] = limited(P[i, j] * root)
+
+
+@compiled
+def fold_inplace(P: Floats, totals: Floats, n: int) -> None:
+    """P ← scale P, scale ← 1."""
+    for i in range(n):
+        for j in range(i + 1):
+            P[i, j] = limited(P[i, j] * totals[SCALE])
+    totals[SCALE] = 1.0
+
+
+@compiled
+def lose_inplace(P: Floats, n: int, g: Floats, loss: float) -> None:
+    """P ← P − loss g g'."""
+    for i in range(n):
+        factor = loss * g[i]
+        row = P[i]
+        for j in range(i + 1):
+            row[j] -= factor * g[j]  # Eq. 18
+    for i in range(n):  # apart from the above, which it would slow down
+        if not P[i, i] > 0.0:  # rounding has made it so
+            P[i, i] = ROUNDING * loss * g[i] * g[i]
+
+
+@compiled
+def lose_group_inplace(
+    P: Floats, top: int, bottom: int, first: int, last: int, G: Floats, losses: Floats, k: int
+) -> None:
+    """P ← P − Σ loss g g' over eight terms from k on, in rows `top` to `bottom` and columns `first` to `last`."""
+    a, b, c, d = G[k, first:last], G[k + 1, first:last], G[k + 2, first:last], G[k + 3, first:last]
+    e, f, g, h = G[k + 4, first:last], G[k + 5, first:last], G[k + 6, first:last], G[k + 7, first:last]
+    for i in range(top, bottom):
+        ai, bi, ci, di = (
+            losses[k] * G[k, i],
+            losses[k + 1] * G[k + 1, i],
+            losses[k + 2] * G[k + 2, i],
+            losses[k + 3] * G[k + 3, i],
+        )
+        ei, fi, gi, hi = (
+            losses[k + 4] * G[k + 4, i],
+            losses[k + 5] * G[k + 5, i],
+            losses[k + 6] * G[k + 6, i],
+            losses[k + 7] * G[k + 7, i],
+        )
+        row = P[i, first : min(last, i + 1)]
+        for j in range(row.size):  # of nine arrays: with more, the compiler gives up to vectorise it
+            row[j] -= ai * a[j] + bi * b[j] + ci * c[j] + di * d[j] + ei * e[j] + fi * f[j] + gi * g[j] + hi * h[j]
+
+
+@compiled
+def lose_all_inplace(P: Floats, n: int, G: Floats, losses: Floats) -> None:
+    """P ← P − Σ loss g g' over all terms, a multiple of eight; tile by tile, each of which stays in the cache."""
+    for first in range(0, n, WIDE):
+        for top in range(first, n, HIGH):
+            for k in range(0, losses.size, GROUP):
+                lose_group_inplace(P, top, min(top + HIGH, n), first, min(first + WIDE, n), G, losses, k)
+    for i in range(n):
+        if not P[i, i] > 0.0:  # rounding has made it so
+            P[i, i] = 0.0
+            for k in range(losses.size):
+                P[i, i] += ROUNDING * abs(losses[k]) * G[k, i] * G[k, i]
