@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
 
 import numpy as np
 
@@ -220,6 +220,24 @@ def steps_of(
     if _is_guarded(policy):
         relation, limits = prior.information, prior.variances
     return Steps(fades, moves, shrink, noise, relation, limits)
+
+
+def is_uniform(policy: Policy) -> bool:
+    """Whether everything fades alike, whoever is seen: all that a learner without a covariance of all tasks can do."""
+    if isinstance(policy, Exponential):
+        return policy.per != "task"
+    return isinstance(policy, HalfLife) or not isinstance(policy, OfAllClocks)
+
+
+def uniform_fades(policy: Policy, opens: Flags, labels: Ints, last: int, unlabelled: int) -> Floats:
+    """Return what everything fades by before each sample, for a policy that is uniform."""
+    if isinstance(policy, HalfLife):
+        factors = policy.factors(opens, labels, last, unlabelled)
+        return np.where(opens, factors, 1.0)
+    fades = checked_fades(cast(Forgetting, policy), opens)
+    if (fades[:, 1] != 1.0).any():
+        raise InputError(f'{policy!r} fades what is known of one task only: solver="local" can only fade all alike')
+    return fades[:, 0].copy()
 
 
 def _is_guarded(policy: Policy) -> bool:

@@ -256,8 +256,11 @@ class TaskGraph:
 
     @cached_property
     def _is_counted(self) -> bool:
-        """Whether the keys are 0 … T−1, and so their own positions."""
         return all(type(key) is int and key == place for place, key in enumerate(self.tasks))
+
+    def _counts(self, tasks: Ints) -> bool:
+        """Whether the keys are 0 … T−1, and these are among them: their own positions."""
+        return self._is_counted and tasks.size > 0 and tasks.min() >= 0 and tasks.max() < self.n_tasks
 
     def index(self, task: TaskKey) -> int:
         """Position of a task."""
@@ -273,8 +276,7 @@ class TaskGraph:
             raise InputError(f"tasks is {tasks!r}: give one key per sample")
         if isinstance(tasks, np.ndarray) and tasks.dtype.kind not in "iuUOT":
             raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
-        counted = self._is_counted and isinstance(tasks, np.ndarray) and tasks.dtype.kind == "i" and tasks.size > 0
-        if counted and tasks.min() >= 0 and tasks.max() < self.n_tasks:
+        if isinstance(tasks, np.ndarray) and tasks.dtype.kind == "i" and self._counts(tasks):
             return tasks.ravel().astype(np.int64)
         keys = tasks.ravel().tolist() if isinstance(tasks, np.ndarray) else list(tasks)
         try:

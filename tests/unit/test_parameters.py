@@ -279,7 +279,7 @@ def test_only_linear_models_have_weights():
 def test_a_models_words():
     model = bd.MTWRLS(GRAPH, 2, penalty=0.5, forgetting=0.9)
     assert repr(model).endswith(
-        "n_features=2, penalty=0.5, forgetting=Exponential(factor=0.9, per='sample'), robust=None, noise=None)"
-        " after 0 samples"
+        "n_features=2, penalty=0.5, forgetting=Exponential(factor=0.9, per='sample'), robust=None, noise=None, "
+        "solver='auto', tolerance=0.0003) after 0 samples, dense"
     )
     assert repr(bd.ELM(5) | model).startswith("ELM(hidden=5, seed=0) | MTWRLS(")

@@ -23,6 +23,11 @@ def compiled(function: Function, **more: Any) -> Function:
         return cast(Function, njit(**options)(function))
 
 
+def unlocked(function: Function) -> Function:
+    """Compile `function` to run without the interpreter's lock, so that threads run it at once."""
+    return compiled(function, nogil=True)
+
+
 def inlined(function: Function) -> Function:
     """Compile `function` into each of its callers: for what is short, takes many arrays, and is called per sample."""
     return compiled(function, inline="always")

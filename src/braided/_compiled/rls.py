@@ -128,6 +128,5 @@ def progressive_inplace(
             scale = filters.totals[f, SCALE]
             account_inplace(filters.base[f], filters.gained[tasks[i]], scale, start, X[i], weight, fades[i, 1])
             i += 1
-        if why != MOVE:
-            f = 0 if one else tasks[i - 1]
-            settle_inplace(filters, f, d, relation, limits)
+        if why == SETTLE or (why == REFUSED and filters.totals[0 if one else tasks[i - 1], SCALE] > FOLD):
+            settle_inplace(filters, 0 if one else tasks[i - 1], d, relation, limits)

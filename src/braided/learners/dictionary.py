@@ -107,12 +107,13 @@ class KernelLearner(Learner):
         if self._program.size:
             kernel_rls.predict(self.state, self._limits, self._program, X, tasks, mean, std)
             return
+        state = self.state
         for i in range(len(X)):
             phi, (delta, *_) = self._coordinates(X[i], tasks[i])
-            f = self.state.places[tasks[i], 0]
-            mean[i] = kernel_rls.forecast(self.state, f, phi)
+            f, phi = state.places[tasks[i], 0], phi[:-1]
+            mean[i] = state.weights[f, : phi.size] @ phi
             if std.size:
-                std[i] = kernel_rls.spread(self.state, self._limits, f, phi, delta)
+                std[i] = kernel_rls.spread(state.totals[f], state.covariance[f], phi, delta / self.penalty)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         if not self._program.size:

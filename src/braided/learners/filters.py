@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ ONE: Ints = np.array([1])
 class FilterLearner(Learner):
     """A learner on one filter or several; says how to forecast and learn, not how tasks and filters relate."""
 
-    parameters = ("penalty", "forgetting", "robust", "noise")
+    parameters: ClassVar[tuple[str, ...]] = ("penalty", "forgetting", "robust", "noise")
     has_std = True
     state: Filters
     _prior: Prior

@@ -12,7 +12,9 @@ after every sample it holds the exact solution of the graph-regularised problem.
 | P      | `covariance` | (dT, dT) | inverse of the information, starts as (λA)⁻¹ ⊗ I, Eq. 18     |
 | s²     | `noise_variance` |      | minimum of the objective over the effective number of samples|
 
-Costs O(d²T²) per sample. A forecast's variance is s² (1 + z'Pz); while samples are few, s² is as good as the prior.
+Costs O(d²T²) per sample, and as much memory; for many tasks on a sparse graph there is solver="local", which holds the
+same weights within a tolerance at O(d² · neighbours) per sample, whatever T. A forecast's variance is s² (1 + z'Pz);
+while samples are few, s² is as good as the prior.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
@@ -29,23 +31,31 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Algorithm 1.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, final, get_args
+from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import scipy.linalg
 
 from braided._compiled.filters import Filters, covariances, fresh_filters
 from braided._compiled.guard import FLOOR
+from braided._compiled.local import predict
+from braided._compiled.solve import Local
 from braided._compiled.step import COUNT, RESIDUAL, SCALE, noise_variance, symmetric
-from braided.forgetting import Directional, Policy, Prior, as_forgetting
+from braided.errors import InputError
+from braided.forgetting import Directional, Policy, Prior, as_forgetting, is_uniform, uniform_fades
 from braided.graph import TaskGraph
+from braided.learners import local
+from braided.learners.base import Health
 from braided.learners.filters import FilterLearner
 from braided.learners.joining import arrival, enlarge, errors_with_one_more
-from braided.types import Floats
-from braided.validate import choice
+from braided.learners.local import Runner
+from braided.learners.samples import NO_ROUND, Batch
+from braided.types import Floats, Ints
+from braided.validate import choice, fraction
 
-Solver: TypeAlias = Literal["auto", "dense", "blocked"]
-BLOCKED_FROM = 64  # weights
+Solver: TypeAlias = Literal["auto", "dense", "blocked", "local"]
+BLOCKED_FROM = 64  # weights of all tasks
+LOCAL_FROM = 2000
 ROOM = ((512, 32), (256, 16), (0, 8))  # weights from which so many samples go into P at once
 
 
@@ -76,10 +86,20 @@ class MTWRLS(FilterLearner):
         The standard deviation that the noise is expected to have, until samples tell.
     solver
         "dense" touches P at every sample; "blocked" once for several, which is faster from about dT = 64 on and gives
-        the same forecasts to rounding; "auto" chooses, and `uses` tells what.
+        the same forecasts to rounding. "local" is for thousands of tasks on a sparse graph: it keeps no P of all tasks,
+        only that of each given its neighbours, and finds the weights anew by iteration. All fades alike there
+        (`Exponential` per sample or round, `HalfLife`), and deviations are a little too small: they take the weights of
+        the neighbours' neighbours as known. "auto" takes "local" on a sparse graph from 2,000 weights on, where the
+        policy allows it, "blocked" from 64 on, and else "dense"; `uses` tells which.
+    tolerance
+        Of solver="local": how far the forecasts may be, on the mean, from those of the exact solution, as a share of
+        the usual innovation. It is the residual of the equations that is measured, in the norm of the information, and
+        iterations go on until it is small enough.
     """
 
-    parameters = (*FilterLearner.parameters, "solver")
+    parameters = (*FilterLearner.parameters, "solver", "tolerance")
+    state: Filters | Local  # type: ignore[assignment]
+    uses: str  # the solver that was chosen: "dense", "blocked" or "local"
 
     def __init__(
         self,
@@ -90,25 +110,25 @@ class MTWRLS(FilterLearner):
         robust: float | None = None,
         noise: float | None = None,
         solver: Solver = "auto",
+        tolerance: float = 3e-4,
     ) -> None:
         self.solver = choice(solver, "solver", get_args(Solver))
+        self.tolerance = fraction(tolerance, "tolerance")
+        self.uses = ""
         super().__init__(graph, n_features, penalty, as_forgetting(forgetting), robust, noise)
-
-    @property
-    def uses(self) -> str:
-        """The solver in use."""
-        if self.solver == "auto":
-            return "blocked" if self.graph.n_tasks * self.n_features >= BLOCKED_FROM else "dense"
-        return self.solver
 
     @property
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
+        if isinstance(self.state, Local):
+            return self.state.weights[self.state.places]
         return self.state.weights.reshape(-1, self.n_features).copy()
 
     @property
     def covariance(self) -> Floats:
         """P, the covariance (dT, dT) of the stacked weights, up to the noise."""
+        if isinstance(self.state, Local):
+            raise AttributeError('no covariance with solver="local", which keeps none: use "blocked"')
         return symmetric(covariances(self.state)[0])
 
     @property
@@ -116,46 +136,110 @@ class MTWRLS(FilterLearner):
         """s², the estimated variance of the noise; infinite before the first sample."""
         return float(noise_variance(self.state.totals)[0])
 
+    @property
+    def health(self) -> Health:
+        """What it has learned, and how its arithmetic is; with solver="local", variances are given the neighbours."""
+        if isinstance(self.state, Local):
+            variances = (
+                self.state.covariance[self.state.places].diagonal(axis1=1, axis2=2) * self.state.totals[0, SCALE]
+            )
+            return Health.of(self.samples, 0, variances.ravel(), self.state.errors)
+        return super().health
+
+    def _derive(self, graph: TaskGraph) -> None:
+        self.uses = self.uses or self._choice(graph)  # for good, though tasks may join and leave
+        if self.uses != "local":
+            super()._derive(graph)
+        elif not is_uniform(self.forgetting):
+            raise InputError(f'solver="local" can only fade all alike, not by {self.forgetting!r}: use "blocked"')
+        self._runner = Runner(self.tolerance, self.robust or 0.0)
+
+    def _choice(self, graph: TaskGraph) -> str:
+        n_weights = graph.n_tasks * self.n_features
+        if self.solver != "auto":
+            return self.solver
+        if graph.is_sparse and n_weights >= LOCAL_FROM and is_uniform(self.forgetting):
+            return "local"
+        return "blocked" if n_weights >= BLOCKED_FROM else "dense"
+
     def _prior_of(self, graph: TaskGraph) -> Prior:
         return Prior.of(graph.inverse[None], graph.dense_relation[None], self.penalty)
 
-    def _start(self) -> Filters:
+    def _start(self) -> Filters | Local:
+        if self.uses == "local":
+            return local.start(self.graph, self.n_features, self.penalty, self.noise or 0.0)
         each = np.eye(self.n_features)
         covariance, information = (np.kron(part[0], each) for part in self._prior[:2])
         return self._filter(np.zeros((self.graph.n_tasks, self.n_features)), covariance, information)
 
-    def _information(self) -> Floats:
-        """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, nor used."""
-        state = self.state
-        return (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
+    def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        if isinstance(self.state, Local):
+            predict(self.state, X, self.state.places[tasks], mean, std)
+        else:
+            super()._predict(X, tasks, mean, std)
 
-    def _joined(self, graph: TaskGraph) -> Filters:
+    def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
+        if isinstance(self.state, Local):
+            fades = uniform_fades(self.forgetting, *batch.clock, self._last_round, NO_ROUND)
+            return self._runner.progressive(self.state, batch, fades, mean, std)
+        return super()._progressive(batch, mean, std)
+
+    def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
+        return not isinstance(self.state, Local) and super()._learn_at_once(x, y, position, weight, opens)
+
+    def _joined(self, graph: TaskGraph) -> Filters | Local:
         """The new task's edges and ridge enter at full strength, however much of the first prior has faded."""
+        if isinstance(self.state, Local):
+            state = local.joined(self.state, graph, self.penalty)
+            self._runner.settle(state)
+            return state
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
         d = self.n_features
         added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
-        information = np.pad(self._information(), (0, d)) + self.penalty * np.kron(added, np.eye(d))
+        information = np.pad(self._information(self.state), (0, d)) + self.penalty * np.kron(added, np.eye(d))
         fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
         errors = errors_with_one_more(self.state.errors)
-        return self._changed(weights, P, information, errors, 0.0 if fades else grown)
+        return self._changed(self.state, weights, P, information, errors, 0.0 if fades else grown)
 
-    def _left(self, graph: TaskGraph, position: int) -> Filters:
+    def _left(self, graph: TaskGraph, position: int) -> Filters | Local:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
-        d, information = self.n_features, self._information()
+        if isinstance(self.state, Local):
+            return self.state._replace(places=np.delete(self.state.places, position))
+        d, information = self.n_features, self._information(self.state)
         gone = np.arange(position * d, (position + 1) * d)
         stay = np.delete(np.arange(len(information)), gone)
         shared, own = information[np.ix_(stay, gone)], information[np.ix_(gone, gone)]
         own += FLOOR * self._prior.information[0, position, position] * np.eye(d)
         information = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
         weights, errors = (np.delete(rows, position, axis=0) for rows in (self.coef, self.state.errors))
-        return self._changed(weights, self.covariance[np.ix_(stay, stay)], information, errors)
+        return self._changed(self.state, weights, self.covariance[np.ix_(stay, stay)], information, errors)
 
-    def _changed(self, weights: Floats, P: Floats, information: Floats, errors: Floats, grown: float = 0.0) -> Filters:
+    def _information(self, state: Filters) -> Floats:
+        """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, nor used."""
+        return (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
+
+    def _changed(
+        self, before: Filters, weights: Floats, P: Floats, information: Floats, errors: Floats, grown: float = 0.0
+    ) -> Filters:
         state = self._filter(weights, P, information)
-        state.totals[0, [RESIDUAL, COUNT]] = self.state.totals[0, [RESIDUAL, COUNT]] + [grown, 0.0]
-        return state._replace(errors=errors, guarded=self.state.guarded.copy())
+        state.totals[0, [RESIDUAL, COUNT]] = before.totals[0, [RESIDUAL, COUNT]] + [grown, 0.0]
+        return state._replace(errors=errors, guarded=before.guarded.copy())
 
     def _filter(self, weights: Floats, P: Floats, information: Floats) -> Filters:
         given = weights.reshape(1, -1), P[None], information[None]
         room = 0 if self.uses == "dense" else next(room for least, room in ROOM if weights.size >= least)
         return fresh_filters(*given, self.n_features, self.noise or 0.0, room)
+
+    def _fits(self, state: Filters | Local) -> bool:
+        return (
+            local.fits(state, self.graph.n_tasks, self.n_features) if isinstance(state, Local) else super()._fits(state)
+        )
+
+    def __repr__(self) -> str:
+        """Say what this is, what it has seen, and which solver is in use."""
+        return f"{super().__repr__()}, {self.uses}"
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that makes this learner, with the solver that was chosen."""
+        dumped = super().dump()
+        return dumped | {"parameters": dumped["parameters"] | {"solver": self.uses}}

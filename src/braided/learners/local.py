@@ -1,0 +1,206 @@
+"""Many tasks on a sparse graph: the state of MTWRLS with solver="local", made, run on threads, joined and left.
+
+Tasks are put in an order in which neighbours are near each other (reverse Cuthill–McKee), so that they are near in
+memory, too. A task that leaves stays in there, as what it has taught others hangs on it, but is no longer anybody's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from braided._compiled.local import (
+    ROUND,
+    account_inplace,
+    fold_inplace,
+    fresh_local,
+    fresh_room,
+    learn_range_inplace,
+    learnable,
+    predict,
+    progressive_inplace,
+    weigh_inplace,
+)
+from braided._compiled.solve import (
+    CHUNK,
+    MOST,
+    PRIOR,
+    Local,
+    Room,
+    limit_of,
+    solve_inplace,
+    step_inplace,
+    total_of,
+    turn_inplace,
+)
+from braided._compiled.step import RESIDUAL, SCALE
+from braided.graph import TaskGraph
+from braided.learners.joining import arrival
+from braided.learners.samples import Batch
+from braided.matrices import inverse
+from braided.types import Floats, Ints
+
+THREADED = 20_000  # tasks from which a round is worth more than one thread
+THREADS = 4  # at most: what bounds a round is the memory, which more of them do not make faster
+
+
+def start(graph: TaskGraph, d: int, penalty: float, noise: float) -> Local:
+    """Return the state before the first sample."""
+    relation = sparse.csr_array(graph.relation)
+    order = reverse_cuthill_mckee(sparse.csr_matrix(relation), symmetric_mode=True).astype(np.int64)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return fresh_local(*_rows(penalty * relation[order][:, order]), places, d, noise)
+
+
+def _rows(C: sparse.csr_array) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return starts, neighbours, links and diagonal of C."""
+    diagonal = C.diagonal()
+    links = sparse.csr_array(C - sparse.diags_array(diagonal))
+    links.eliminate_zeros()
+    links.sort_indices()
+    return links.indptr.astype(np.int64), links.indices.astype(np.int64), links.data, diagonal
+
+
+def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
+    """Return the state with one more task, whose edges and ridge enter at full strength; it is yet to be solved."""
+    state = Local._make(array.copy() for array in local)
+    fold_inplace(state)
+    n, d = state.weights.shape
+    arrived, strength = arrival(graph), penalty / state.totals[0, PRIOR]
+    near, pull = state.places[arrived.near], arrived.pull
+    f = arrived.precision * pull
+    expected = pull @ state.weights[near]
+    for place, more in zip(near, penalty * f, strict=True):
+        state.covariance[place] = inverse(inverse(state.covariance[place]) + more * np.eye(d))
+        gap = state.weights[place] - expected
+        state.residual[place] -= more * gap
+        state.totals[0, RESIDUAL] += more * gap @ gap
+    # the ridge of the new task costs what its weights are, and those are given: the rest of w'Cw that is new
+    state.totals[0, RESIDUAL] += penalty * (arrived.precision - f.sum()) * expected @ expected
+    old = sparse.csr_array((state.links, state.neighbours, state.starts), shape=(n, n))
+    edges = sparse.csr_array((-strength * f, (np.zeros(len(near), np.int64), near)), shape=(1, n))
+    C = sparse.block_array([[old + sparse.diags_array(state.diagonal), edges.T], [edges, None]], format="csr")
+    diagonal = np.append(state.diagonal, strength * arrived.precision)
+    diagonal[near] += strength * f
+    starts, neighbours, links, _ = _rows(C)
+    return Local(
+        weights=np.vstack([state.weights, expected]),
+        residual=np.vstack([state.residual, np.zeros(d)]),
+        covariance=np.concatenate([state.covariance, np.eye(d)[None] / (penalty * arrived.precision)]),
+        totals=state.totals,
+        starts=starts,
+        neighbours=neighbours,
+        links=links,
+        diagonal=diagonal,
+        places=np.append(state.places, n),
+        errors=np.insert(state.errors, n, 0.0, axis=0),
+    )
+
+
+def fits(local: Local, n_tasks: int, d: int) -> bool:
+    """Whether a loaded state has the shapes, and its indices the range, that compiled code relies on."""
+    n, n_links = len(local.weights), len(local.links)
+    shapes = ((n, d), (n, d), (n, d, d), (1, 5), (n + 1,), (n_links,), (n_links,), (n,), (n_tasks,), (n + 1, 3))
+    if any(array.shape != shape for array, shape in zip(local, shapes, strict=True)):
+        return False
+    kinds = "ffffiiffif"
+    within = ((local.starts, n_links), (local.neighbours, n - 1), (local.places, n - 1))
+    return (
+        all(array.dtype.kind == kind for array, kind in zip(local, kinds, strict=True))
+        and all(bool(((numbers >= 0) & (numbers <= most)).all()) for numbers, most in within)
+        and bool(local.starts[-1] == n_links and (np.diff(local.starts) >= 0).all())
+    )
+
+
+class Runner:
+    """Runs samples through a state: the room that solvers need, and threads where a round is worth them."""
+
+    def __init__(self, tolerance: float, robust: float) -> None:
+        """Take what does not change."""
+        self.tolerance, self.robust = tolerance, robust
+        self._room: Room | None = None
+
+    def room(self, local: Local) -> Room:
+        """Return room for as many tasks as there are."""
+        if self._room is None or len(self._room.z) != len(local.weights):
+            self._room = fresh_room(*local.weights.shape)
+        return self._room
+
+    def settle(self, local: Local) -> None:
+        """Solve for what has changed."""
+        solve_inplace(local, self.room(local), limit_of(local, self.tolerance), MOST)
+
+    def progressive(self, local: Local, batch: Batch, fades: Floats, mean: Floats, std: Floats) -> int:
+        """Forecast and learn group by group; return how many samples could be learned."""
+        tasks, n = local.places[batch.tasks], len(local.weights)
+        sizes = np.diff(batch.ends, prepend=0)
+        large = ROUND * sizes > n if n >= THREADED else np.zeros(len(sizes), np.bool_)
+        cuts = np.flatnonzero(np.diff(large, prepend=~large[:1]) | large)  # each large group, and others as they follow
+        for group, after in pairwise(np.append(cuts, len(sizes)).tolist()):
+            first, end = int(batch.ends[group] - sizes[group]), int(batch.ends[after - 1])
+            part = slice(first, end)
+            columns = batch.X[part], batch.y[part], tasks[part], batch.weights[part]
+            made = mean[part], std[part] if std.size else std
+            if large[group]:
+                done = self._learn_round(local, *columns, fades[part], *made)
+            else:
+                ends = batch.ends[group:after] - first
+                limits = self.robust, self.tolerance
+                done = progressive_inplace(local, self.room(local), *columns, ends, fades[part], *limits, *made)
+            if done < end - first:
+                return first + done
+        return len(tasks)
+
+    def _learn_round(
+        self,
+        local: Local,
+        X: Floats,
+        y: Floats,
+        tasks: Ints,
+        weights: Floats,
+        fades: Floats,
+        mean: Floats,
+        std: Floats,
+    ) -> int:
+        """One group as `progressive_inplace` does it, to the bit, but on threads."""
+        predict(local, X, tasks, mean, std)
+        learned = learnable(local, X, y, tasks, weights)
+        room, n = self.room(local), len(local.weights)
+        stored, first = np.empty(learned), 0
+        threads = min(os.cpu_count() or 1, THREADS)
+        with ThreadPoolExecutor(threads) as pool:
+
+            def at_once(function: Callable[..., None], *arguments: object) -> float:
+                for done in [pool.submit(function, *arguments, *part) for part in ranges(n, threads)]:
+                    done.result()
+                return total_of(room.sums, 0)
+
+            while first < learned:
+                end, scale = weigh_inplace(stored, weights[:learned], fades, first, local.totals[0, SCALE])
+                samples = (column[first:end] for column in (X, y, tasks, weights, stored))
+                at_once(learn_range_inplace, local, room, *samples, self.robust)
+                account_inplace(local, room.sums, scale)
+                first = end
+            limit, beta = limit_of(local, self.tolerance), 0.0
+            energy = at_once(step_inplace, local, room, 0.0)
+            for _ in range(MOST):  # as solve_inplace
+                along = at_once(turn_inplace, local, room, beta) if energy > limit else 0.0
+                if not along > 0.0:
+                    break
+                local.totals[0, RESIDUAL] -= energy / along * energy / local.totals[0, SCALE]
+                before, energy = energy, at_once(step_inplace, local, room, energy / along)
+                beta = energy / before
+        return learned
+
+
+def ranges(n: int, parts: int) -> list[tuple[int, int]]:
+    """Return up to `parts` ranges of whole chunks of tasks, for as many threads."""
+    cuts = {min(n * k // parts // CHUNK * CHUNK, n) for k in range(parts)} | {n}
+    return list(pairwise(sorted(cuts)))

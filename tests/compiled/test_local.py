@@ -1,0 +1,337 @@
+"""Each compiled function of local.py against its twin by dense matrices."""
+
+import numpy as np
+import pytest
+
+from braided._compiled import local as loc
+from braided._compiled import solve
+from braided._compiled.solve import PRIOR, USUAL
+from braided._compiled.step import COUNT, FOLD, RESIDUAL, SCALE, SEEN, SQUARE, UNUSUAL, WINDOW, usual_square
+from tests.reference import local as slow
+
+# Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
+pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid)")
+
+NOTHING = np.empty(0)
+
+
+def relation(rng, n, ridge=0.1, links=2):
+    """C of a random sparse graph: two parts without a link between them, and a task without neighbours."""
+    S = np.zeros((n, n))
+    for t in range(n - 1):
+        for j in rng.choice(n - 1, links):
+            if t != j and (t < n // 2) == (j < n // 2):
+                S[t, j] = S[j, t] = rng.uniform(0.5, 2.0)
+    return np.diag(ridge + S.sum(axis=1)) - S
+
+
+def fresh(C, d):
+    rows, columns = np.nonzero(C - np.diag(np.diag(C)))
+    starts = np.searchsorted(rows, np.arange(len(C) + 1))
+    return loc.fresh_local(starts, columns, C[rows, columns], np.diag(C).copy(), np.arange(len(C)), d), loc.fresh_room(
+        len(C), d
+    )
+
+
+def stream(rng, n, n_tasks, d, level=3.0):
+    X, tasks = rng.normal(size=(n, d)), rng.integers(0, n_tasks, n)
+    weights = np.where(rng.random(n) < 0.1, 0.0, rng.uniform(0.5, 2.0, n))
+    return X, rng.normal(size=n) + level, tasks, weights
+
+
+def started(seed=0, n=12, d=3, samples=40):
+    """A state amid learning, with a residual that is not solved for, and its moments."""
+    rng = np.random.default_rng(seed)
+    C = relation(rng, n)
+    state, room = fresh(C, d)
+    state.weights[:] = W = rng.normal(size=(n, d))
+    state.residual[:] = -C @ W
+    X, y, tasks, weights = stream(rng, samples, n, d)
+    state.totals[0, RESIDUAL] = np.sum(W * (C @ W))
+    assert not loc.absorb_inplace(state, room, X, y, tasks, weights, np.ones(samples), 0.0)
+    return state, room, C, slow.moments(n, X, y, tasks, weights)
+
+
+def run(state, room, X, y, tasks, weights, ends, fades, tolerance=1e-12, std=NOTHING, robust=0.0):
+    mean = np.empty(len(y))
+    given = X, y, tasks, weights, np.array(ends), fades, robust, tolerance
+    done = loc.progressive_inplace(state, room, *given, mean, std)
+    return mean, done
+
+
+def test_learning_keeps_residual_covariance_and_objective_without_moving():
+    state, _, C, (Phi, psi, squares) = started()
+    np.testing.assert_allclose(state.residual, slow.residual(C, Phi, psi, state.weights), atol=1e-12)
+    np.testing.assert_allclose(state.covariance, slow.conditional(C, Phi), rtol=1e-10, atol=1e-14)
+    np.testing.assert_array_equal(state.covariance, state.covariance.swapaxes(1, 2))
+    assert state.totals[0, RESIDUAL] == pytest.approx(slow.objective(C, Phi, psi, squares, state.weights), rel=1e-12)
+
+
+def test_a_product_and_a_sum():
+    rng = np.random.default_rng(0)
+    P, r, z = rng.normal(size=(4, 4)), rng.normal(size=4), np.empty(4)
+    assert solve.apply_inplace(z, P, r) == pytest.approx(r @ P @ r)
+    np.testing.assert_allclose(z, P @ r)
+    assert solve.total_of(P, 2) == pytest.approx(P[:, 2].sum())
+
+
+def test_solving_is_conjugate_gradients():
+    state, room, C, (Phi, psi, _) = started()
+    n, d = psi.shape
+    K, P = slow.information(C, Phi), np.zeros((n * d, n * d))
+    for t in range(n):
+        P[t * d : (t + 1) * d, t * d : (t + 1) * d] = state.covariance[t]
+    w, r = state.weights.ravel().copy(), state.residual.ravel().copy()
+    for steps in range(1, 6):
+        other = solve.Local(*(a.copy() for a in state))
+        before = 0.0
+        solve.step_inplace(other, room, 0.0, 0, n)
+        for _ in range(steps):
+            energy = solve.total_of(room.sums, 0)
+            solve.turn_inplace(other, room, energy / before if before else 0.0, 0, n)
+            before = energy
+            solve.step_inplace(other, room, energy / solve.total_of(room.sums, 0), 0, n)
+        expected, left = slow.conjugate_gradients(K, w, r, P, steps)
+        np.testing.assert_allclose(other.weights.ravel(), expected, atol=1e-10)
+        np.testing.assert_allclose(other.residual.ravel(), left, atol=1e-10)
+        assert solve.total_of(room.sums, 0) == pytest.approx(left @ P @ left)
+
+
+@pytest.mark.parametrize("limit", [1.0, 1e-3, 1e-24])
+def test_both_solvers_end_where_the_residual_is_small_and_know_the_objective(limit):
+    for solver in ("solve", "push"):
+        state, room, C, (Phi, psi, squares) = started()
+        n = len(psi)
+        if solver == "solve":
+            assert 0 < solve.solve_inplace(state, room, limit, 100) < 100
+        else:
+            assert solve.push_inplace(state, room, limit / n, np.arange(n), 10**6) > 0
+        energy = np.einsum("ti,tij,tj->", state.residual, state.covariance, state.residual)
+        assert energy <= limit
+        np.testing.assert_allclose(state.residual, slow.residual(C, Phi, psi, state.weights), atol=1e-11)
+        found = slow.objective(C, Phi, psi, squares, state.weights)
+        assert state.totals[0, RESIDUAL] == pytest.approx(found, rel=1e-10)
+        if limit < 1e-20:
+            np.testing.assert_allclose(state.weights, slow.solution(C, Phi, psi), atol=1e-10)
+
+
+def test_one_relaxation_and_no_more_than_there_is_patience_for():
+    state, room, C, _ = started()
+    W, R = slow.relax(C, state.weights, state.residual, state.covariance, 3)
+    assert solve.push_inplace(state, room, 0.0, np.array([3, 3]), 1) == -1
+    np.testing.assert_allclose(state.weights, W)
+    np.testing.assert_allclose(state.residual, R, atol=1e-14)
+    assert not room.queued.any()
+    small = state.residual.copy()
+    assert solve.push_inplace(state, room, 1e9, np.arange(12), 10) == 0
+    np.testing.assert_array_equal(state.residual, small)
+
+
+def test_solving_ends_where_there_is_no_progress():
+    state, room, _, _ = started()
+    assert 10 < solve.solve_inplace(state, room, -1.0, 10_000) < 1000  # nothing is left of the residual
+    state.residual[:] = 1.0
+    state.links[:] *= 100.0  # no longer positive definite
+    assert solve.solve_inplace(state, room, 0.0, 100) < 100
+    assert np.isfinite(state.weights).all()
+
+
+def test_solving_ends_after_so_many_iterations():
+    state, room, _, _ = started()
+    assert solve.solve_inplace(state, room, 0.0, 3) == 3
+
+
+GROUPS = {"samples": range(1, 91), "rounds": [30, 60, 90], "mixed": [1, 2, 12, 50, 52, 90], "one": [90]}
+
+
+@pytest.mark.parametrize("fade", [1.0, 0.97, 0.5])
+@pytest.mark.parametrize("groups", GROUPS)
+def test_weights_are_those_of_the_batch_solution_after_every_group(groups, fade):
+    rng = np.random.default_rng(3)
+    n, d = 20, 2
+    C = relation(rng, n, ridge=0.5)
+    state, room = fresh(C, d)
+    X, y, tasks, weights = stream(rng, 90, n, d)
+    ends = list(GROUPS[groups])
+    first = 0
+    held = fade < 0.9  # then the prior is put back now and then, and the batch has none of it
+    for end in ends:
+        part = slice(first, end)
+        expected = (state.weights[tasks[part]] * X[part]).sum(axis=1)
+        given = X[part], y[part], tasks[part], weights[part], [end - first], np.full(end - first, fade)
+        mean, done = run(state, room, *given)
+        assert done == end - first
+        np.testing.assert_allclose(mean, expected, rtol=1e-12)
+        age = fade ** np.arange(end - 1, -1, -1)
+        prior = fade**end * C
+        if not held:
+            Phi, psi, squares = slow.moments(n, X[:end], y[:end], tasks[:end], age * weights[:end])
+            best = slow.solution(prior, Phi, psi)
+            np.testing.assert_allclose(state.weights, best, rtol=1e-9, atol=1e-9)
+            objective = slow.objective(prior, Phi, psi, squares, best)
+            assert state.totals[0, RESIDUAL] == pytest.approx(objective, rel=1e-9)
+            scale = state.totals[0, SCALE]
+            np.testing.assert_allclose(state.covariance * scale, slow.conditional(prior, Phi), rtol=1e-8, atol=1e-9)
+            assert state.totals[0, PRIOR] / scale == pytest.approx(fade**end)
+            assert state.totals[0, COUNT] == pytest.approx(age @ weights[:end])
+        first = end
+    assert state.totals[0, SCALE] <= FOLD
+    assert np.isfinite(state.weights).all()
+
+
+def test_the_usual_innovation_is_that_of_the_last_round():
+    state, room = fresh(np.eye(4), 1)
+    nothing, ones = np.zeros((8, 1)), np.ones(8)
+    tasks, y = np.arange(8) % 4, np.arange(8.0)
+    run(state, room, nothing, y, tasks, ones, [8], ones)
+    assert state.totals[0, USUAL] == pytest.approx(3.5)
+    run(state, room, nothing[:2], y[:2] - 10.0, tasks[:2], ones[:2], [1, 2], ones[:2])
+    assert state.totals[0, USUAL] == pytest.approx((3.5 * 0.75 + 2.5) * 0.75 + 9.0 / 4.0)
+    run(state, room, nothing, y, tasks, np.zeros(8), [8], ones)
+    assert state.totals[0, COUNT] == 10.0
+    assert solve.limit_of(state, 0.1) == pytest.approx(10.0 * (0.1 * state.totals[0, USUAL]) ** 2)
+
+
+def test_folding_changes_units_only():
+    state, _, _, _ = started()
+    state.totals[0, SCALE] = 8.0
+    before = [a.copy() for a in state]
+    loc.fold_inplace(state)
+    np.testing.assert_allclose(state.covariance, 8.0 * before[2])
+    np.testing.assert_allclose(state.residual, before[1] / 8.0)
+    assert state.totals[0, [SCALE, PRIOR]].tolist() == [1.0, 0.125]
+    np.testing.assert_array_equal(state.weights, before[0])
+
+
+def test_the_prior_is_held_above_a_millionth():
+    state, _, C, (Phi, psi, squares) = started()
+    assert not loc.hold_inplace(state)
+    # Samples that are told of in full, and a prior of which a billionth is left.
+    state.covariance[:] = slow.conditional(1e-9 * C, Phi + 0.5 * np.eye(3))
+    state.residual[:] = slow.residual(1e-9 * C, Phi + 0.5 * np.eye(3), psi, state.weights)
+    state.totals[0, RESIDUAL] = slow.objective(1e-9 * C, Phi + 0.5 * np.eye(3), psi, squares, state.weights)
+    state.totals[0, PRIOR] = 1e-9
+    assert loc.hold_inplace(state)
+    kept = (1e-6 * C, Phi + 0.5 * np.eye(3))
+    assert state.totals[0, PRIOR] == 1e-6
+    np.testing.assert_allclose(state.covariance, slow.conditional(*kept), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(state.residual, slow.residual(*kept, psi, state.weights), atol=1e-9)
+    assert state.totals[0, RESIDUAL] == pytest.approx(slow.objective(*kept, psi, squares, state.weights), rel=1e-12)
+
+
+def test_a_long_silence_leaves_the_prior_and_finite_weights():
+    state, room, _, _ = started()
+    n = 400
+    X, y, tasks, weights = stream(np.random.default_rng(1), n, 1, 3)
+    _, done = run(state, room, X, y, tasks, weights, range(10, n + 1, 10), np.full(n, 0.5), tolerance=1e-3)
+    assert done == n
+    assert 1e-10 < state.totals[0, PRIOR] <= 1e-6
+    assert np.isfinite(state.weights).all()
+    assert np.abs(state.covariance).max() < 1e13
+
+
+def test_deviations_are_those_of_the_star():
+    state, _, C, (Phi, _, _) = started()
+    state.totals[0, [SCALE, RESIDUAL, COUNT]] = 2.0, 8.0, 4.0
+    X, tasks = np.random.default_rng(4).normal(size=(12, 3)), np.arange(12)
+    mean, std = np.empty(12), np.empty(12)
+    loc.predict(state, X, tasks, mean, std)
+    variances = np.array([x @ slow.star(C, Phi, t) @ x for t, x in zip(tasks, X, strict=True)])
+    np.testing.assert_allclose(mean, (X * state.weights).sum(axis=1))
+    np.testing.assert_allclose(std, np.sqrt(2.0 * (1.0 + 2.0 * variances)))
+    exact = np.linalg.inv(slow.information(C, Phi))
+    blocks = np.array([exact[t * 3 : t * 3 + 3, t * 3 : t * 3 + 3] for t in tasks])
+    own = np.einsum("ti,tij,tj->t", X, state.covariance, X)
+    assert (own <= variances * (1 + 1e-12)).all()
+    assert (variances <= np.einsum("ti,tij,tj->t", X, blocks, X) * (1 + 1e-12)).all()
+    assert variances[-1] == pytest.approx(own[-1])  # it has no neighbours
+    state.links[:] *= 100.0  # no longer the information of anything
+    t = np.flatnonzero(np.diff(state.starts))[0]
+    assert loc.variance_of(state, t, X[t]) == pytest.approx(own[t])
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "weight"),
+    [
+        (1e150, 1.0, 1.0),
+        (1.0, 1e150, 1.0),
+        (np.nan, 1.0, 1.0),
+        (1.0, np.inf, 1.0),
+        (1.0, np.nan, 1.0),
+        (1.0, 1.0, np.nan),
+        (1.0, 1.0, -1.0),
+        (1.0, np.inf, 0.0),
+        (1.0, 1e60, 1e60),
+        (1e80, 1.0, 0.0),
+    ],
+)
+@pytest.mark.parametrize("ends", [[1, 2, 3, 4, 5], [5]])
+def test_it_ends_before_what_cannot_be_learned(x, y, weight, ends):
+    rng = np.random.default_rng(5)
+    C = relation(rng, 6)
+    X, targets, tasks, weights = stream(rng, 5, 6, 2)
+    (state, room), (other, _) = fresh(C, 2), fresh(C, 2)
+    good = X[:3], targets[:3], tasks[:3], weights[:3], [k for k in ends if k <= 3] or [3], np.ones(3)
+    run(other, room, *[np.copy(a) for a in good])
+    X[3], targets[3], weights[3] = x, y, weight
+    _, done = run(state, room, X, targets, tasks, weights, ends, np.ones(5))
+    assert done == 3
+    for mine, expected in zip(state, other, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
+@pytest.mark.parametrize("value", [1e60, 1e-60])
+@pytest.mark.parametrize("size", [1e60, 1e-60])
+def test_large_and_small_values_stay_finite(value, size):
+    rng = np.random.default_rng(7)
+    X, y, tasks, weights = stream(rng, 40, 6, 2)
+    state, room = fresh(relation(rng, 6), 2)
+    _, done = run(state, room, value * X, size * y, tasks, weights, [1, 2, 3, 10, 20, 40], np.ones(40))
+    assert done > 0
+    assert all(np.isfinite(a).all() for a in state)
+
+
+def test_no_variance_turns_negative():
+    """From 1 to less than rounding of it by one sample."""
+    state, room = fresh(np.eye(1), 2)
+    run(state, room, np.array([[1e9, 0.0]]), np.ones(1), np.zeros(1, np.int64), np.ones(1), [1], np.ones(1))
+    assert 0.0 < state.covariance[0, 0, 0] < 1e-15
+    assert state.covariance[0, 1, 1] == 1.0
+
+
+@pytest.mark.parametrize("fade", [1.0, 0.95])
+@pytest.mark.parametrize("ends", [range(1, 31), [10, 20, 30]])
+def test_a_robust_step_weighs_what_is_unusual_less(ends, fade):
+    """One task, so that the solution is that of a filter, sample by sample, with the weight of rls."""
+    rng = np.random.default_rng(8)
+    X, y, k = rng.normal(size=(30, 2)), rng.normal(size=30), 2.0
+    y[[12, 25]] = 40.0, -1e6
+    state, room = fresh(np.eye(1), 2)
+    errors, given = np.zeros((2, 3)), []
+    tasks, ones = np.zeros(30, np.int64), np.ones(30)
+    run(state, room, X, y, tasks, ones, ends, np.full(30, fade), robust=k)
+    information, target, first = np.eye(2), np.zeros(2), 0
+    for end in ends:
+        w, ratios = np.linalg.solve(information, target), []
+        for i in range(first, end):
+            information, target = fade * information, fade * target
+            e, r = y[i] - X[i] @ w, X[i] @ np.linalg.solve(information, X[i])
+            most = k * k * usual_square(errors, 0)
+            square, weight = e * e / (1 + r), 1.0
+            if square > most > 0.0:
+                square, weight = most, 1.0 / (e * e / most - r)
+            given.append(weight)
+            seen = min(errors[0, SEEN] + 1, WINDOW)
+            errors[0] = errors[0, SQUARE] + (square - errors[0, SQUARE]) / seen, seen, errors[0, UNUSUAL] + (weight < 1)
+            ratios.append(square)
+            information = information + weight * np.outer(X[i], X[i])
+            target = target + weight * y[i] * X[i]
+        many = len(ratios)
+        seen = min(errors[1, SEEN] + many, WINDOW)
+        errors[1, SQUARE] += (np.mean(ratios) - errors[1, SQUARE]) * min(many / seen, 1.0)
+        errors[1, SEEN], first = seen, end
+    assert sum(weight < 1 for weight in given) >= 2
+    np.testing.assert_allclose(state.weights[0], np.linalg.solve(information, target), rtol=1e-8)
+    np.testing.assert_allclose(state.errors[0], errors[0], rtol=1e-8)
+    assert state.errors[1, UNUSUAL] == errors[0, UNUSUAL]
+    np.testing.assert_allclose(state.errors[1, :2], errors[1, :2], rtol=1e-8)
