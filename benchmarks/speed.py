@@ -17,6 +17,7 @@ import statistics
 import time
 
 import numpy as np
+from numba import njit
 
 import braided as bd
 
@@ -49,6 +50,24 @@ def thrifty_numpy(A, penalty, X, y, tasks):
         w += g * ((y[i] - mean[i]) / s)
         P -= np.outer(g, g / s)
     return mean
+
+
+@njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc"}, cache=True)
+def pass_through(P, f, g, repeats):
+    """One triangle of P through the cache, with a multiply-add per number, so many times."""
+    for _ in range(repeats):
+        for i in range(P.shape[0]):
+            row, factor = P[i], f[i]
+            for j in range(i + 1):
+                row[j] -= factor * g[j]
+
+
+def floor_seconds(n, repeats=7):
+    """The time that one pass through a triangle of P (n, n) takes: what an exact sample could cost at the least."""
+    P, f, g = np.eye(n), np.full(n, 1e-12), np.full(n, 1e-12)
+    passes = max(int(2e7 / n**2), 1)
+    pass_through(P, f, g, 1)
+    return min(timed(lambda: pass_through(P, f, g, passes))[0] for _ in range(repeats)) / passes
 
 
 def stream(T, d, n, seed=0):

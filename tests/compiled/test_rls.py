@@ -284,7 +284,8 @@ def test_information_that_is_not_positive_definite_is_left_alone():
 def test_a_covariance_that_winds_up_is_made_anew_when_the_scale_is_folded():
     state = fs.fresh_filters(np.ones((1, 2)), 1e9 * np.eye(2)[None], 1e-9 * np.eye(2)[None], 2)
     state.totals[0, step.SCALE] = 2.0
-    guard.settle_inplace(state, 0, 2, np.ones((1, 1, 1)), np.ones((1, 1)))
+    assert guard.settle_inplace(state, 0, 2, np.ones((1, 1)))
+    guard.unwind_inplace(state, 0, 2, np.ones((1, 1, 1)), np.ones((1, 1)))
     assert state.guarded[0] == 1
     assert state.covariance[0, 0, 0] < 1e6
 

@@ -177,7 +177,7 @@ def test_the_information_holds_what_was_given_less_weight(name):
     y[[50, 60]] = 1e6
     model.learn_many(X, y, tasks, rounds=rounds)
     assert model.health.unusual >= 2
-    np.testing.assert_allclose(model._information() @ model.covariance, np.eye(12), atol=1e-8)
+    np.testing.assert_allclose(model._information(model.state) @ model.covariance, np.eye(12), atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["MTWRLS", "WRLS", "MTOSLSSVR", "OSLSSVR"])

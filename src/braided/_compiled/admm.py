@@ -52,13 +52,16 @@ def iterate_inplace(consensus: Consensus, smoother: Floats, rho: float) -> None:
         for k in range(d):
             W[t, k] = consensus.targets[t, k] + rho * (Z[t, k] - U[t, k])
         solve_inplace(consensus.factors[t], W[t])
-    U += W
-    Z[:] = 0.0
+        for k in range(d):
+            U[t, k] += W[t, k]
+            Z[t, k] = 0.0
     for t in range(n_tasks):
         for j in range(n_tasks):
             for k in range(d):
                 Z[t, k] += smoother[t, j] * U[j, k]
-    U -= Z
+    for t in range(n_tasks):
+        for k in range(d):
+            U[t, k] -= Z[t, k]
 
 
 @compiled
@@ -84,7 +87,9 @@ def progressive_inplace(
     for end in ends:
         forecast_inplace(mean[first:end], consensus.weights, X[first:end], tasks[first:end])
         for i in range(first, end):  # all of a round can be absorbed, or none of it is
-            size = np.abs(X[i]).max()
+            size = 0.0
+            for k in range(d):
+                size = max(size, abs(X[i, k]))
             if not size * max(size, abs(y[i])) * max(weights[i], 1.0) * max(1.0 / rho, 1.0) < LARGEST:
                 return first
         for i in range(first, end):
@@ -93,8 +98,7 @@ def progressive_inplace(
                 p[t, k] = fades[i] * p[t, k] + weights[i] * y[i] * X[i, k]
                 for j in range(d):
                     R[t, k, j] = fades[i] * R[t, k, j] + weights[i] * X[i, k] * X[i, j]
-            L[t] = R[t]
-            for k in range(d):
+                    L[t, k, j] = R[t, k, j]
                 L[t, k, k] += rho
             cholesky_inplace(L[t], rho)
         iterate_inplace(consensus, smoother, rho)

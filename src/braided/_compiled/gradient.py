@@ -58,7 +58,8 @@ def progressive_inplace(
                 largest = max(largest, abs(gradient[k]))
             if not (largest < np.inf and abs(e) < np.inf):
                 return i
-            W[t] = gradient
+            for k in range(gradient.size):
+                W[t, k] = gradient[k]
             descent.steps[0] += 1
         first = end
     return first

@@ -36,21 +36,34 @@ def account_inplace(
 
 
 @compiled
+def fold_information_inplace(base: Floats, gained: Floats, scale: float) -> None:
+    """Divide the information of a filter by the scale."""
+    for i in range(base.shape[0]):
+        for j in range(base.shape[1]):
+            base[i, j] /= scale
+    for t in range(gained.shape[0]):
+        for k in range(gained.shape[1]):
+            for j in range(gained.shape[2]):
+                gained[t, k, j] /= scale
+
+
+@compiled
 def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
     """Make P of filter f anew from the information, with a little of the prior `relation` ⊗ I put back.
 
     False, and nothing changed, where even that is not positive definite.
     """
-    n = filters.weights.shape[1]
-    m = n // d
-    w, totals = filters.weights[f], filters.totals[f]
-    information = filters.base[f] / totals[SCALE]
-    pull = np.zeros(n)
+    n, m = filters.weights.shape[1], filters.weights.shape[1] // d
+    w, totals, base = filters.weights[f], filters.totals[f], filters.base[f]
+    gained = filters.gained[f * m : (f + 1) * m]
+    pull, information, scale = np.zeros(n), np.empty((n, n)), totals[SCALE]
+    for i in range(n):
+        for j in range(n):
+            information[i, j] = base[i, j] / scale
     for t in range(m):
-        block = filters.gained[f * m + t] / totals[SCALE]
         for k in range(d):
             for j in range(d):
-                information[t * d + k, t * d + j] += block[k, j]
+                information[t * d + k, t * d + j] += gained[t, k, j] / scale
             for s in range(m):
                 more = FLOOR * relation[f, t, s]
                 information[t * d + k, s * d + k] += more
@@ -62,13 +75,13 @@ def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
         for j in range(i + 1):
             filters.covariance[f, i, j] = information[i, j]
     for t in range(m):
-        filters.gained[f * m + t] /= totals[SCALE]
         for s in range(m):
             for k in range(d):
-                filters.base[f, t * d + k, s * d + k] += FLOOR * relation[f, t, s] * totals[SCALE]
-    filters.base[f] /= totals[SCALE]
+                base[t * d + k, s * d + k] += FLOOR * relation[f, t, s] * scale
+    fold_information_inplace(base, gained, scale)
     totals[SCALE] = 1.0
-    filters.losses[f] = 0.0
+    for k in range(filters.losses.shape[1]):
+        filters.losses[f, k] = 0.0
     filters.pending[f] = 0
     filters.guarded[f] += 1
     return True
@@ -84,20 +97,27 @@ def wound_up(P: Floats, limits: Floats, d: int, start: int, stop: int) -> bool:
 
 
 @compiled
-def settle_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: Floats) -> None:
-    """Fold the scale of filter f; where P has wound up far beyond the prior variances (`limits`), make it anew."""
-    P, totals = filters.covariance[f], filters.totals[f]
+def settle_inplace(filters: Filters, f: int, d: int, limits: Floats) -> bool:
+    """Fold the scale of filter f; whether P has wound up far beyond the prior variances (`limits`; empty without)."""
+    n = filters.weights.shape[1]
+    P, totals, m = filters.covariance[f], filters.totals[f], n // d
     scale = totals[SCALE]
-    flush_inplace(P, filters.weights.shape[1], filters.terms[f], filters.losses[f])
-    filters.pending[f] = 0
-    fold_inplace(P, totals, filters.weights.shape[1])
-    if relation.size:
-        m = filters.weights.shape[1] // d
-        filters.base[f] /= scale
-        for t in range(m):
-            filters.gained[f * m + t] /= scale
-        if wound_up(P, limits[f], d, 0, m * d):
-            rebuild_inplace(filters, f, d, relation)
+    if filters.pending[f] > 0:
+        flush_inplace(P, n, filters.terms[f], filters.losses[f])
+        filters.pending[f] = 0
+    fold_inplace(P, totals, n)
+    if limits.size == 0:
+        return False
+    fold_information_inplace(filters.base[f], filters.gained[f * m : (f + 1) * m], scale)
+    return wound_up(P, limits[f], d, 0, n)
+
+
+@compiled
+def unwind_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: Floats) -> None:
+    """Make P of filter f anew, or of all that have wound up where f is −1."""
+    for other in range(filters.weights.shape[0]):
+        if other == f or (f < 0 and wound_up(filters.covariance[other], limits[other], d, 0, filters.weights.shape[1])):
+            rebuild_inplace(filters, other, d, relation)
 
 
 @compiled

@@ -4,11 +4,11 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.filters import Filters, forecast_inplace, learn_inplace, move_inplace
-from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, wound_up
+from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, unwind_inplace, wound_up
 from braided._compiled.step import FOLD, SCALE
 from braided.types import Floats, Ints
 
-DONE, MOVE, REFUSED, SETTLE = range(4)  # why a run of samples ends
+DONE, MOVE, REFUSED, SETTLE, WOUND_UP = range(5)  # why a run of samples ends
 
 
 @compiled
@@ -82,6 +82,47 @@ def run_inplace(
 
 
 @compiled
+def steady_inplace(
+    filters: Filters,
+    X: Floats,
+    y: Floats,
+    tasks: Ints,
+    weights: Floats,
+    ends: Ints,
+    fades: Floats,
+    moves: Floats,
+    shrink: float,
+    noise: Floats,
+    limits: Floats,
+    robust: float,
+    mean: Floats,
+    std: Floats,
+    i: int,
+    group: int,
+    moved: bool,
+) -> tuple[int, int, bool, int, int]:
+    """Run, move weights and fold scales, up to where P has to be made anew: next, group, moved, why, which filter."""
+    d, n = X.shape[1], filters.weights.shape[1]
+    while True:
+        samples = (X, y, tasks, weights, ends, fades, moves)
+        i, group, why = run_inplace(*filters[:8], filters.errors, *samples, limits, robust, mean, std, i, group, moved)
+        moved = why == MOVE
+        if why == MOVE:
+            move_inplace(filters, d, moves[i], shrink, noise)
+            winds_up = False
+            for f in range(filters.totals.shape[0]):
+                if not 1.0 / FOLD < filters.totals[f, SCALE] < FOLD:
+                    winds_up |= settle_inplace(filters, f, d, limits)
+            if winds_up:
+                return i, group, True, WOUND_UP, -1
+        elif why == SETTLE:
+            f = tasks[i - 1] * d // n
+            if settle_inplace(filters, f, d, limits):
+                return i, group, False, WOUND_UP, f
+        else:
+            return i, group, False, why, -1
+
+
 def progressive_inplace(
     filters: Filters,
     X: Floats,
@@ -105,28 +146,23 @@ def progressive_inplace(
     `moves` is above 0, all information fades by it, and all weights move, by `shrink` and `noise`. `relation` (F, m, m)
     is the information of the prior and `limits` (F, m) its variances, for the guard against wind-up; empty without.
     `robust` is the number of deviations beyond which an innovation weighs less, 0 for none.
+
+    Not compiled itself, and so neither is the guard before there is need of it.
     """
-    d, one, guard = X.shape[1], filters.weights.shape[0] == 1, relation.size > 0
+    d, n = X.shape[1], filters.weights.shape[1]
+    samples = (X, y, tasks, weights, ends, fades, moves, shrink, noise, limits, robust, mean, std)
     i, group, moved = 0, 0, False
     while True:
-        samples = (X, y, tasks, weights, ends, fades, moves)
-        i, group, why = run_inplace(*filters[:8], filters.errors, *samples, limits, robust, mean, std, i, group, moved)
-        moved = False
-        if why == DONE or (why == REFUSED and not guard):
+        i, group, moved, why, f = steady_inplace(filters, *samples, i, group, moved)
+        if why == DONE or (why == REFUSED and not limits.size):
             return i
-        if why == MOVE:
-            move_inplace(filters, d, moves[i], shrink, noise)
-            for f in range(filters.totals.shape[0]):
-                if not 1.0 / FOLD < filters.totals[f, SCALE] < FOLD:
-                    settle_inplace(filters, f, d, relation, limits)
-            moved = True
-        elif why == REFUSED:
-            f, start = 0 if one else tasks[i], tasks[i] * d if one else 0
-            weight = rescue_inplace(filters, f, start, X[i], y[i], weights[i], fades[i], tasks[i], robust, relation)
+        if why == REFUSED:
+            f, start, task, fade = int(tasks[i] * d // n), int(tasks[i] * d % n), int(tasks[i]), fades[i]
+            weight = rescue_inplace(filters, f, start, X[i], y[i], weights[i], fade, task, robust, relation)
             if weight < 0.0:
                 return i
             scale = filters.totals[f, SCALE]
-            account_inplace(filters.base[f], filters.gained[tasks[i]], scale, start, X[i], weight, fades[i, 1])
+            account_inplace(filters.base[f], filters.gained[task], scale, start, X[i], weight, fade[1])
             i += 1
-        if why == SETTLE or (why == REFUSED and filters.totals[0 if one else tasks[i - 1], SCALE] > FOLD):
-            settle_inplace(filters, 0 if one else tasks[i - 1], d, relation, limits)
+        if why == WOUND_UP or (scale > FOLD and settle_inplace(filters, f, d, limits)):
+            unwind_inplace(filters, f, d, relation, limits)

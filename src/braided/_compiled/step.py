@@ -151,24 +151,27 @@ def correct_inplace(
         norm += x[k] * x[k]
     for i in range(n):
         size += abs(g[i])
-    variance *= scale / own
+    ratio = scale / own
+    variance *= ratio
     s = along + weight * variance
     e = y - forecast  # Eq. 16
-    square, given = along * weight * e * e / s, weight
+    c = weight / s
+    square, given = along * e * e * c, weight
     if robust > 0.0:
         most = robust * robust * usual_square(errors, task)
         if square > most > 0.0:
             weight = along / (along * e * e / most - variance)
             s = along + weight * variance
+            c = weight / s
             square = most
-    c = weight * scale / s  # Eq. 15, k(n) = c g
+    c *= scale  # Eq. 15, k(n) = c g
     loss = c  # of P along g
     if along < 1.0 and weight * variance > 0.0:
         loss = c * (1.0 - (1.0 - along) / (weight * variance))
     sound = max(weight, 1.0) * norm <= HUGE * HUGE and weight * abs(y) <= HUGE
     sound = sound and 0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * size * size <= LARGEST
     sound = sound and c * abs(e) * size <= own * HUGE  # of what weights would move by
-    if not (sound and doubt * scale / own <= TOLERANCE * (along + max(variance, 0.0))):
+    if not (sound and doubt * ratio <= TOLERANCE * (along + max(variance, 0.0))):
         return -1.0, 0.0
     totals[SCALE] = scale
     evidence = everything

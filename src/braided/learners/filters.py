@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from braided._compiled.filters import Filters, forecast_inplace, variances
-from braided._compiled.guard import settle_inplace
+from braided._compiled.guard import settle_inplace, unwind_inplace
 from braided._compiled.rls import DONE, SETTLE, progressive_inplace, run_inplace
 from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
 from braided.graph import TaskGraph, TaskKey
@@ -97,5 +97,6 @@ class FilterLearner(Learner):
         *_, why = run_inplace(*self.state[:8], self.state.errors, *sample, *rest)
         if why == SETTLE:
             f = 0 if len(self.state.weights) == 1 else position
-            settle_inplace(self.state, f, self.n_features, steps.relation, steps.limits)
+            if settle_inplace(self.state, f, self.n_features, steps.limits):
+                unwind_inplace(self.state, f, self.n_features, steps.relation, steps.limits)
         return why in (DONE, SETTLE)

@@ -31,6 +31,7 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Algorithm 1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -241,5 +242,12 @@ class MTWRLS(FilterLearner):
 
     def dump(self) -> dict[str, Any]:
         """Return all that makes this learner, with the solver that was chosen."""
-        dumped = super().dump()
-        return dumped | {"parameters": dumped["parameters"] | {"solver": self.uses}}
+        return super().dump() | {"uses": self.uses}
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> MTWRLS:
+        """Return the learner that `dump` came from, with the same solver, whatever would be chosen now."""
+        parameters = dumped["parameters"]
+        model = super().restore({**dumped, "parameters": parameters | {"solver": dumped["uses"]}})
+        model.solver = parameters["solver"]
+        return model

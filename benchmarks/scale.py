@@ -1,0 +1,241 @@
+"""How speed grows with the size of the problem: samples per second against dT, against T and against m, and the floor.
+
+Every part prints Markdown tables, with accuracy beside speed where a solver is not exact; all streams are synthetic.
+`--figure FILE` draws the curves. One thread, but for `local`, which takes two where that pays.
+
+    python benchmarks/scale.py [--part dense blocked local accuracy kernel] [--figure docs/performance.svg]
+"""
+
+# ruff: noqa: E402 (the number of threads is set before NumPy is imported)
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import resource
+import time
+
+import numpy as np
+from speed import floor_seconds, plain_numpy, stream
+
+import braided as bd
+
+FEATURES = 10
+
+
+def timed(call, *arguments, **options):
+    start = time.perf_counter()
+    call(*arguments, **options)
+    return time.perf_counter() - start
+
+
+def least(repeats, call, *arguments, **options):
+    """The shortest of some repeats: what else runs on the machine only ever adds."""
+    return min(timed(call, *arguments, **options) for _ in range(repeats))
+
+
+def dense_part(results):
+    """MTWRLS by both exact solvers, and the floor, against dT."""
+    print(
+        "\n| dT | floor, µs | dense, µs | blocked, µs | plain NumPy, µs | auto takes | over the floor | × plain NumPy |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for T in (1, 2, 4, 8, 10, 16, 30, 60, 100, 200):
+        n = max(min(20_000, int(4e8 / (T * FEATURES) ** 2)), 300)
+        X, y, tasks, _ = stream(T, FEATURES, n)
+        graph = bd.TaskGraph.pooled(range(T))
+        repeats = 9 if T <= 30 else 4
+        row = {"dT": T * FEATURES, "floor": floor_seconds(T * FEATURES, repeats)}
+        for solver in ("dense", "blocked"):
+            bd.MTWRLS(graph, FEATURES, solver=solver).progressive(X[:50], y[:50], tasks[:50])
+            models = [bd.MTWRLS(graph, FEATURES, solver=solver) for _ in range(repeats)]
+            row[solver] = min(timed(model.progressive, X, y, tasks) for model in models) / n
+        few = max(min(n, int(2e7 / (T * FEATURES) ** 2)), 30)
+        row["plain"] = least(3, plain_numpy, graph.relation, 1.0, X[:few], y[:few], tasks[:few]) / few
+        uses = bd.MTWRLS(graph, FEATURES).uses
+        results["dense"].append(row)
+        micros = " | ".join(f"{1e6 * row[name]:.2f}" for name in ("floor", "dense", "blocked", "plain"))
+        ratios = f"{row[uses] / row['floor']:.2f} | {row['plain'] / row[uses]:.1f}"
+        print(f"| {row['dT']:,} | {micros} | {uses} | {ratios} |", flush=True)
+
+
+def blocked_part(results):
+    """The largest P that there is patience for: dT = 6,000."""
+    T, n = 600, 64
+    X, y, tasks, _ = stream(T, FEATURES, n)
+    graph = bd.TaskGraph.pooled(range(T))
+    seconds = {}
+    for solver in ("dense", "blocked"):
+        model = bd.MTWRLS(graph, FEATURES, solver=solver)
+        model.progressive(X[:32], y[:32], tasks[:32])
+        seconds[solver] = least(3, model.progressive, X, y, tasks) / n
+    results["blocked"].append(seconds)
+    ratio = seconds["dense"] / seconds["blocked"]
+    print(
+        f"\ndT = 6,000: dense {1e3 * seconds['dense']:.2f} ms a sample, blocked {1e3 * seconds['blocked']:.2f} ms, ",
+        end="",
+    )
+    print(f"{ratio:.1f} times as fast")
+
+
+def field(T, d, seed=0):
+    """Tasks at random places of a square, six neighbours each, and weights that vary smoothly over it and a little more."""
+    rng = np.random.default_rng(seed)
+    places = rng.random((T, 2))
+    waves = rng.normal(size=(5, 2, d)) * 4.0
+    W = 0.5 * np.cos(np.einsum("tp,wpd->twd", places, waves) + 6.3 * rng.random((5, d))).sum(axis=1)
+    return bd.TaskGraph.nearest(places, k=6, ridge=0.1), W + 0.3 * rng.normal(size=(T, d)), rng
+
+
+def round_of(W, rng):
+    X = rng.normal(size=W.shape)
+    return X, (X * W).sum(axis=1) + rng.normal(size=len(W))
+
+
+def by_sample(model, W, rng, n):
+    """Seconds per sample, in random order, each forecast and learned before the next."""
+    tasks = rng.integers(0, len(W), n)
+    X = rng.normal(size=(n, W.shape[1]))
+    y = (X * W[tasks]).sum(axis=1) + rng.normal(size=n)
+    return timed(model.progressive, X, y, tasks) / n
+
+
+def local_part(results):
+    """solver="local", by round and by sample, against T."""
+    print(
+        "\n| T | rounds | by round, samples/s | µs a sample | by sample, samples/s | µs a sample | RMSE, last round | peak, MB |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    warm, _, rng = field(200, FEATURES)
+    model = bd.MTWRLS(warm, FEATURES, solver="local")
+    model.progressive(rng.normal(size=(400, FEATURES)), rng.normal(size=400), np.tile(np.arange(200), 2))
+    for T in (1_000, 3_000, 10_000, 30_000, 100_000):
+        graph, W, rng = field(T, FEATURES)
+        model, seconds, tasks = bd.MTWRLS(graph, FEATURES, solver="local"), 0.0, np.arange(T)
+        for label in range(30):
+            X, y = round_of(W, rng)
+            start = time.perf_counter()
+            forecasts = model.progressive(X, y, tasks, rounds=np.full(T, label))
+            seconds += time.perf_counter() - start
+        rmse = float(np.sqrt(np.mean((y - forecasts) ** 2)))
+        single = min(by_sample(model, W, rng, 10_000) for _ in range(3))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        row = {"T": T, "by round": seconds / 30 / T, "by sample": single, "rmse": rmse, "peak": peak}
+        results["local"].append(row)
+        speeds = " | ".join(f"{1 / row[name]:,.0f} | {1e6 * row[name]:.2f}" for name in ("by round", "by sample"))
+        print(f"| {T:,} | 30 | {speeds} | {rmse:.4f} | {peak:,.0f} |", flush=True)
+    first, last = results["local"][0], results["local"][-1]
+    for name in ("by round", "by sample"):
+        print(f"\n{name}: a sample takes {last[name] / first[name]:.2f} times as long at T = 100,000 as at 1,000")
+
+
+def accuracy_part(results):
+    """How much the RMSE of solver="local" exceeds that of the exact solution, at every round from the third on."""
+    print("\n| T, d | ridge | penalty | level | protocol | largest excess of RMSE, rounds 3 on | rounds |")
+    print("|---|---|---|---|---|---|---|")
+    cases = [(2_000, 3, 0.1, 1.0, 0.0, 10, 4), (600, 4, 0.1, 1.0, 0.0, 30, 5), (600, 4, 0.01, 1.0, 0.0, 30, 6)]
+    cases += [(600, 4, 1.0, 1.0, 0.0, 30, 7), (600, 4, 0.1, 10.0, 0.0, 30, 8), (600, 4, 0.1, 0.1, 0.0, 30, 9)]
+    cases += [(600, 4, 0.1, 1.0, 100.0, 30, 10), (600, 4, 0.01, 1.0, 100.0, 30, 11)]
+    for T, d, ridge, penalty, level, rounds, seed in cases:
+        base, W, rng = field(T, d, seed)
+        graph = bd.TaskGraph(base.similarity, ridge=ridge)
+        for protocol in ("by round", "by sample"):
+            models = [bd.MTWRLS(graph, d, penalty, solver=solver) for solver in ("blocked", "local")]
+            worst, order = 0.0, np.arange(T)
+            for label in range(rounds if T <= 600 else 6):
+                X, y = round_of(W, rng)
+                if level:
+                    X[:, -1] = 1.0
+                    y = (X * W).sum(axis=1) + level + rng.normal(size=T)
+                if protocol == "by sample":
+                    order = rng.permutation(T)
+                labels = np.full(T, label) if protocol == "by round" else None
+                errors = [
+                    np.sqrt(np.mean((y[order] - model.progressive(X[order], y[order], order, rounds=labels)) ** 2))
+                    for model in models
+                ]
+                if label >= 2:
+                    worst = max(worst, errors[1] / errors[0] - 1.0)
+            done = label + 1
+            results["accuracy"].append({"T": T, "ridge": ridge, "protocol": protocol, "excess": worst})
+            words = f"{T:,}, {d} | {ridge} | {penalty} | {level} | {protocol} | {100 * worst:.4f} % | {done}"
+            print(f"| {words} |", flush=True)
+
+
+def kernel_part(results):
+    """MTOSLSSVR with a full dictionary of m elements, linear and RBF, against m."""
+    print("\n| m | linear, µs | RBF, µs |\n|---|---|---|")
+    for T in (1, 3, 10, 30):
+        m = T * FEATURES
+        n = max(min(5_000, int(2e8 / m**2)), 500)
+        X, y, tasks, _ = stream(T, FEATURES, n + 4 * m)
+        graph, row = bd.TaskGraph.pooled(range(T)), {"m": m}
+        linear = bd.MTOSLSSVR(graph, FEATURES, novelty=1e-9)
+        rbf = bd.MTOSLSSVR(graph, FEATURES, "rbf", novelty=1e-9, budget=m)
+        for name, model in (("linear", linear), ("rbf", rbf)):
+            model.learn_many(X[n:], y[n:], tasks[n:])
+            weights = np.zeros(n) if name == "rbf" else np.ones(n)  # of weight 0, an input does not join the dictionary
+            row[name] = least(5, model.progressive, X[:n], y[:n], tasks[:n], weights=weights) / n
+        results["kernel"].append(row)
+        print(f"| {m} | {1e6 * row['linear']:.2f} | {1e6 * row['rbf']:.2f} |", flush=True)
+
+
+def draw(results, path):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    rows = results["dense"]
+    sizes = [row["dT"] for row in rows]
+    for name, label, style in (
+        ("plain", "plain NumPy", "o-"),
+        ("dense", "dense", "o-"),
+        ("blocked", "blocked", "o-"),
+        ("floor", "floor: P through memory once", "k--"),
+    ):
+        axes[0].loglog(sizes, [1 / row[name] for row in rows], style, label=label, markersize=3)
+    axes[0].set(xlabel="dT, weights of all tasks", ylabel="samples per second", title="MTWRLS, exact")
+    rows = results["local"]
+    for name in ("by round", "by sample"):
+        axes[1].loglog([row["T"] for row in rows], [1 / row[name] for row in rows], "o-", label=name, markersize=3)
+    axes[1].set(xlabel="T, tasks of ten features", title='MTWRLS, solver="local"')
+    rows = results["kernel"]
+    for name, label in (("linear", "linear"), ("rbf", "RBF")):
+        axes[2].loglog([row["m"] for row in rows], [1 / row[name] for row in rows], "o-", label=label, markersize=3)
+    axes[2].set(xlabel="m, elements of the dictionary", title="MTOSLSSVR, full dictionary")
+    for axis in axes:
+        axis.legend(frameon=False, fontsize=8)
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    plt.rcParams["svg.hashsalt"] = "braided"
+    figure.savefig(path, metadata={"Date": None})
+
+
+PARTS = {
+    "dense": dense_part,
+    "blocked": blocked_part,
+    "local": local_part,
+    "accuracy": accuracy_part,
+    "kernel": kernel_part,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--figure")
+    parser.add_argument("--results", help="where to keep the figures, as JSON")
+    options = parser.parse_args()
+    results = {name: [] for name in PARTS}
+    for name in options.part:
+        PARTS[name](results)
+    if options.results:
+        with open(options.results, "w") as file:
+            json.dump(results, file)
+    if options.figure:
+        draw(results, options.figure)
+
+
+if __name__ == "__main__":
+    main()
