@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help study test soak lint bench clean
+.PHONY: help study test soak lint bench bench-peers clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -32,15 +32,26 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## speed beside plain NumPy, ten million rows from a file, precision, forgetting, wild values, the cost of the first use, and the picture of the README
+bench: bench-peers $(READY)  ## speed beside peers, against size, first use, files; precision, forgetting, wild values, the picture
+	$(BIN)/python benchmarks/scale.py --figure docs/performance.svg
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/forgetting.py
 	$(BIN)/python benchmarks/robustness.py
-	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/picture.py
 
+bench-peers: .venv-bench/ready  ## speed and accuracy beside other packages, installed in an environment of their own
+	.venv-bench/bin/python benchmarks/peers.py
+
+.venv-bench/ready: benchmarks/peers.txt constraints.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt -r benchmarks/peers.txt --editable .
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps krls==0.0.4
+	touch $@
+
+
 clean:  ## remove the environment and all caches
-	rm -rf .venv braided-study braided-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist src/*.egg-info
+	rm -rf .venv .venv-bench braided-study braided-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist src/*.egg-info
 	find . -name __pycache__ -type d -exec rm -rf {} +

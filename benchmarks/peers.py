@@ -7,10 +7,7 @@ that all run on; "from exact" is the largest difference from the printed recursi
 forecast. The floor goes once over one triangle of P, with a multiplication and a subtraction per number. Penalty and
 steps were chosen on another stream; all streams are synthetic.
 
-    python3 -m venv .venv-bench
-    .venv-bench/bin/pip install -r benchmarks/peers.txt
-    .venv-bench/bin/pip install --no-deps krls==0.0.4    # or without --no-deps: with torch, which is large
-    .venv-bench/bin/pip install .
+    make bench-peers    # in an environment of their own; krls without torch, which is large and not needed here
     .venv-bench/bin/python benchmarks/peers.py [--samples 20000] [--repeats 7] [--only NAME ...]
 """
 
@@ -31,9 +28,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from speed import plain_numpy, stream
+from speed import pass_through, plain_numpy, stream
 
 import braided as bd
 
@@ -213,19 +209,11 @@ def krls_stacked(graph, X, y, tasks):
     yield mean
 
 
-@numba.njit(fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
-def pass_over_triangle(P, f, g, times):
-    for _ in range(times):
-        for i in range(len(P)):
-            for j in range(i + 1):
-                P[i, j] -= f[i] * g[j]
-
-
 def floor(graph, X, y, tasks):
     size = graph.n_tasks * X.shape[1]
     P, f, g = np.eye(size), np.full(size, 1e-12), np.linspace(1.0, 2.0, size)
     yield 0
-    pass_over_triangle(P, f, g, len(y))
+    pass_through(P, f, g, len(y))
     yield None
 
 
@@ -266,6 +254,20 @@ CONTENDERS = {
     "braided MTWRLS, T = 100": Contender(partial(braided, bd.MTWRLS), MULTI, samples=5_000, tasks=100),
     "plain NumPy, T = 100": Contender(numpy_recursion, MULTI, samples=200, tasks=100),
     "floor, dT = 1,000": Contender(floor, "", samples=5_000, tasks=100),
+}
+
+
+RATIOS = {  # what is slower, and what is faster
+    "plain NumPy over MTWRLS, dT = 100": ("plain NumPy, Eqs. 15–18", "braided MTWRLS"),
+    "plain NumPy over MTWRLS, dT = 300": ("plain NumPy, T = 30", "braided MTWRLS, T = 30"),
+    "plain NumPy over MTWRLS, dT = 1,000": ("plain NumPy, T = 100", "braided MTWRLS, T = 100"),
+    "MTWRLS over the floor, dT = 100": ("braided MTWRLS", "floor, dT = 100"),
+    "MTWRLS over the floor, dT = 300": ("braided MTWRLS, T = 30", "floor, dT = 300"),
+    "MTWRLS over the floor, dT = 1,000": ("braided MTWRLS, T = 100", "floor, dT = 1,000"),
+    "polars-ols per task over MTWRLS": ("polars-ols RLS, per task", "braided MTWRLS"),
+    "polars-ols per task over WRLS": ("polars-ols RLS, per task", "braided WRLS"),
+    "river's SGD over WRLS": ("river LinearRegression, common + own", "braided WRLS"),
+    "plain NumPy over MTOSLSSVR, m = 100": ("plain NumPy, MT-OSLSSVR, linear", "braided MTOSLSSVR, linear"),
 }
 
 
@@ -372,6 +374,10 @@ def main():
         micros = [number(1e6 * statistics.median(seconds)) for seconds in (wall, cpu[name])]
         cells = name, contender.learns, f"{count[0]:,}", *micros, *slower
         print(f"| {' | '.join([*cells, *accuracy(contender, forecasts[-1], problems[T][2], exact[T])])} |")
+    print("\n| ratio, of processor time | median (least – most) |\n|---|---|")
+    for words, (slow, fast) in RATIOS.items():
+        if slow in cpu and fast in cpu:
+            print(f"| {words} | {times(cpu[slow], cpu[fast])} |")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def blocked_part(results):
 
 
 def field(T, d, seed=0):
-    """Tasks at random places of a square, six neighbours each, and weights that vary smoothly over it and a little more."""
+    """Tasks at random places of a square, with six neighbours each and weights that vary over it."""
     rng = np.random.default_rng(seed)
     places = rng.random((T, 2))
     waves = rng.normal(size=(5, 2, d)) * 4.0
@@ -105,7 +105,8 @@ def by_sample(model, W, rng, n):
 def local_part(results):
     """solver="local", by round and by sample, against T."""
     print(
-        "\n| T | rounds | by round, samples/s | µs a sample | by sample, samples/s | µs a sample | RMSE, last round | peak, MB |"
+        "\n| T | rounds | by round, samples/s | µs a sample | by sample, samples/s | µs a sample | RMSE, last round "
+        "| peak, MB |"
     )
     print("|---|---|---|---|---|---|---|---|")
     warm, _, rng = field(200, FEATURES)

@@ -5,7 +5,7 @@ import pytest
 
 from braided._compiled import kernel_rls as kr
 from braided.kernels import linear, polynomial, rbf
-from tests.reference.kernel import Bounded, Defined
+from tests.reference.kernel import Bounded, Defined, learned_along
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid)")
@@ -58,20 +58,95 @@ def run(state, kernel, X, y, tasks, ends, limits=LIMITS, opens=None, weights=Non
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_a_program_evaluates_to_the_kernel(kernel):
     X, _, _ = stream()
-    program, stack = np.array(kernel.program), np.empty(len(kernel.program))
+    program, stack = np.array(kernel.program), np.empty((len(kernel.program), 12))
     for x in X:
-        assert kr.evaluate(program, stack, X[0], x) == pytest.approx(kernel(X[:1], x)[0], rel=1e-12)
+        for m in range(12):
+            kr.evaluate_inplace(stack, program, X[:m], x)
+            np.testing.assert_allclose(stack[0, :m], kernel(X[:m], x), rtol=1e-12)
 
 
-def test_whitening_solves_the_triangular_system():
+@pytest.mark.parametrize("d", [1, 2, 3, 10])
+def test_inner_products_and_distances_are_those_of_all_inputs(d):
+    rng = np.random.default_rng(4)
+    x, k = rng.normal(size=d), np.empty(12)
+    for m in range(11):
+        inputs = rng.normal(size=(m, d))
+        kr.inner_inplace(k, inputs, x)
+        np.testing.assert_allclose(k[:m], inputs @ x, rtol=1e-12, atol=1e-14)
+        kr.gaps_inplace(k, inputs, x)
+        np.testing.assert_allclose(k[:m], ((inputs - x) ** 2).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_coordinates_and_novelty_are_those_of_the_kernel_matrix(kernel):
+    X, _, _ = stream(6)
+    program, rows = np.array(kernel.program), np.arange(5) % 2
+    stack, phi, k, novel = np.empty((len(program), 5)), np.empty(5), np.empty(5), np.empty(2)
+    K = PRIOR[np.ix_(rows, rows)] * np.array([kernel(X[:5], x) for x in X[:5]]) + np.eye(5)
+    U = np.linalg.cholesky(K).T
+    for row in (0, 1):
+        expected = PRIOR[row, rows] * kernel(X[:5], X[5])
+        kxx = PRIOR[row, row] * kernel(X[5:], X[5])[0]
+        kr.kernel_inplace(k, X[:5], rows, PRIOR[row], program, stack, X[5])
+        np.testing.assert_allclose(k, expected, rtol=1e-12)
+        kr.coordinates_inplace(phi, novel, X[:5], rows, U, PRIOR[row], program, stack, X[5:], row)
+        np.testing.assert_allclose(phi, np.linalg.solve(U.T, expected), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(novel, [kxx - phi @ phi, kxx], rtol=1e-10)
+        nearest = np.abs(expected) / np.sqrt(K.diagonal() * kxx)
+        assert kr.coherent(k, K.diagonal().copy(), kxx) == pytest.approx(nearest.max())
+    assert kr.coherent(k, K.diagonal().copy(), 0.0) == 0.0
+    kr.coordinates_inplace(phi, novel, X[:5], rows, U, -PRIOR[0], program, stack, X[5:], 0)
+    assert novel[0] == 0.0  # and not below
+
+
+@pytest.mark.parametrize("m", range(10))
+def test_whitening_solves_the_triangular_system(m):
     rng = np.random.default_rng(1)
-    U = np.triu(rng.normal(size=(5, 5))) + 4 * np.eye(5)
-    k = rng.normal(size=6)
+    U = np.triu(rng.normal(size=(m + 1, m + 1))) + 4 * np.eye(m + 1)
+    k = rng.normal(size=m + 1)
     phi = k.copy()
-    explained = kr.whiten_inplace(phi, U, 5)
-    np.testing.assert_allclose(phi[:5], np.linalg.solve(U.T, k[:5]), rtol=1e-12)
-    assert phi[5] == k[5]
-    assert explained == pytest.approx(phi[:5] @ phi[:5])
+    explained = kr.whiten_inplace(phi, U, m)
+    np.testing.assert_allclose(phi[:m], np.linalg.solve(U[:m, :m].T, k[:m]), rtol=1e-10)
+    assert phi[m] == k[m]
+    assert explained == pytest.approx(phi[:m] @ phi[:m])
+
+
+@pytest.mark.parametrize("m", range(10))
+def test_the_product_reads_the_lower_triangle_only(m):
+    rng = np.random.default_rng(5)
+    P, x, g = rng.normal(size=(m + 2, m + 2)), rng.normal(size=m), np.full(m + 1, 7.0)
+    whole = np.tril(P) + np.tril(P, -1).T
+    kr.product_inplace(g[:m], P, x)
+    np.testing.assert_allclose(g[:m], whole[:m, :m] @ x, rtol=1e-10)
+    assert g[m] == 7.0
+
+
+@pytest.mark.parametrize("along", [1.0, 0.8])
+def test_learning_adds_the_information_of_a_sample(along):
+    rng = np.random.default_rng(6)
+    m, y, weight = 6, 0.7, 1.5
+    half, w, phi, g = rng.normal(size=(m, m)), rng.normal(size=m), rng.normal(size=m), np.empty(m)
+    P, totals, errors = half @ half.T + np.eye(m), np.array([2.0, 0.3, 4.0]), np.zeros((2, 3))
+    lower, learned = np.tril(P), w.copy()
+    given = kr.learn_inplace(learned, lower, totals, g, phi, y, weight, along, errors, 0, 0.0)
+    expected, covariance = learned_along(w, 2.0 * P, phi, y, weight, along)
+    assert given == weight
+    np.testing.assert_allclose(g, P @ phi, rtol=1e-12)
+    np.testing.assert_allclose(learned, expected, rtol=1e-10)
+    np.testing.assert_allclose(totals[0] * lower, np.tril(covariance), rtol=1e-9, atol=1e-11)
+    before = lower.copy()
+    assert kr.learn_inplace(learned, lower, totals, g, phi, 1e200, weight, along, errors, 0, 0.0) == -1.0
+    np.testing.assert_array_equal(lower, before)
+
+
+def test_the_usage_is_the_mean_square_of_late_shares():
+    a = np.array([0.5, -2.0, 0.0])
+    usage, age = np.array([1.0, 3.0, 0.2, 9.0]), np.array([1.0, 4.0, 7.0, 9.0])
+    kr.use_inplace(usage, age, a, 1.0, 5.0)
+    np.testing.assert_allclose(age, [2.0, 5.0, 5.0, 9.0])
+    np.testing.assert_allclose(usage, [0.625, 3.2, 0.16, 9.0])
+    kr.use_inplace(usage, age, a, 0.0, 5.0)
+    np.testing.assert_allclose(usage, [0.625 * 2 / 3, 3.2 * 0.8, 0.16 * 0.8, 9.0])
 
 
 def test_unwhitening_solves_the_other_one():
@@ -110,11 +185,13 @@ def values(state):
 
 
 @pytest.mark.parametrize("kernel", [rbf(0.8), polynomial(3, 0.5)], ids=repr)
-@pytest.mark.parametrize("change", [{"shrink": 0.9}, {"shrink": 0.01}, {"along": 0.7}, {"coherence": 0.6}, {}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"shrink": 0.9}, {"shrink": 0.01}, {"along": 0.7}, {"coherence": 0.6}, {"novelty": 0.3}, {}], ids=str
+)
 @pytest.mark.parametrize("budget", [1, 5, kr.UNBOUNDED])
 def test_budget_and_forgetting_are_those_of_the_function_at_the_dictionary(kernel, change, budget):
     X, y, tasks = stream(60)
-    limits = LIMITS._replace(budget=budget, novelty=1e-2, **change)
+    limits = LIMITS._replace(**{"budget": budget, "novelty": 1e-2} | change)
     state, defined = empty(61), bounded(kernel, limits)
     for i in range(60):
         one = slice(i, i + 1)
@@ -221,6 +298,49 @@ def test_progressive_solves_the_defining_problem(kernel, ends):
         assert spread[i] == pytest.approx(np.sqrt(noise * variance), rel=1e-8)
 
 
+@pytest.mark.parametrize("F", [1, 2])
+@pytest.mark.parametrize("change", [{}, {"budget": 4}, {"shrink": 0.9}, {"budget": 4, "shrink": 0.9}], ids=str)
+def test_what_is_kept_of_a_group_is_made_anew_where_its_dictionary_has_changed(F, change):
+    """By a group, its samples are forecast first, and then learned as if each came alone."""
+    X, y, tasks = stream(40)
+    limits, opens = LIMITS._replace(novelty=0.05, **change), np.arange(40) % 8 == 0
+    alone, ends = empty(41, F=F), [8, 16, 24, 32, 40]
+    expected = np.empty((2, 40))
+    for i in range(40):
+        if opens[i]:
+            rest = (X[i : i + 8], tasks[i : i + 8], expected[0, i : i + 8], expected[1, i : i + 8])
+            kr.predict(alone, limits, np.array(rbf(0.8).program), *rest)
+        one = slice(i, i + 1)
+        run(alone, rbf(0.8), X[one], y[one], tasks[one], [1], limits, opens[one])
+    together = empty(41, F=F)
+    answer, mean, std = run(together, rbf(0.8), X, y, tasks, ends, limits, opens)
+    assert answer == (40, False)
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(std, expected[1], rtol=1e-9)
+    for name, array in together._asdict().items():
+        np.testing.assert_allclose(array, getattr(alone, name), rtol=1e-8, atol=1e-10, err_msg=name)
+
+
+def test_a_group_larger_than_what_is_kept_of_it_learns_the_same():
+    n = 2 * kr.KEPT + 3
+    X, y, tasks = stream(n)
+    program, whole, alone = np.array(linear().program), empty(16), empty(16)
+    for state in (whole, alone):
+        run(state, linear(), X[:12], y[:12], tasks[:12], range(1, 13))
+    expected = np.empty(n)
+    kr.predict(alone, LIMITS, program, X, tasks, expected, np.empty(0))
+    capacious = empty(n + 16)
+    for name in ("inputs", "rows", "norms", "precision", "usage", "age", "weights"):
+        getattr(capacious, name)[:, :16] = getattr(whole, name)
+    capacious.factor[:, :16, :16], capacious.covariance[:, :16, :16] = whole.factor, whole.covariance
+    capacious.totals[:], capacious.sizes[:] = whole.totals, whole.sizes
+    answer, mean, _ = run(capacious, linear(), X, y, tasks, [n])
+    run(alone, linear(), X, y, tasks, range(1, n + 1))
+    assert answer == (n, False)
+    np.testing.assert_allclose(mean, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(capacious.weights[0, :4], alone.weights[0, :4], rtol=1e-9)
+
+
 def test_separate_dictionaries_do_not_meet():
     X, y, tasks = stream()
     both = empty(16, F=2)
@@ -260,6 +380,25 @@ def test_relative_novelty_weight_zero_and_overflow():
     X[5] = 1e200
     (learned, full), _, _ = run(empty(16), linear(), X, y, tasks, range(1, 13))
     assert (learned, full) == (5, False)
+
+
+def test_what_is_refused_changes_nothing_of_an_element_in_use():
+    """Whether it would be news, has no finite kernel, or is an input like those before."""
+    X, y, tasks = stream()
+    state, phi, g = empty(16), np.zeros(16), np.empty(16)
+    run(state, rbf(0.8), X, y, tasks, range(1, 13))
+    before = [array.copy() for array in state]
+    m, novel = state.sizes[0], (1.0, 1.0, 0.0)
+    assert not kr.absorb_inplace(state, LIMITS, g, X[0], 0, phi, 1.0, np.inf, 0.0, y[0], 1.0)
+    assert not kr.absorb_inplace(state, LIMITS, g, X[0], 0, phi, *novel, 1e200, 1.0)
+    (learned, full), _, _ = run(state, rbf(0.8), X[:1], np.array([1e200]), tasks[:1], [1])
+    assert (learned, full) == (0, False)
+    state.covariance[0, m], state.weights[0, m] = before[8][0, m], before[7][0, m]  # the room of the next is free
+    for array, old in zip(state, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    (learned, full), _, _ = run(state, rbf(0.8), X[:1] + 9.0, np.array([1e200]), tasks[:1], [1])
+    assert (learned, full) == (0, False)
+    assert state.sizes[0] == m
 
 
 @pytest.mark.parametrize(("gap", "grows"), [(1e-3, True), (1e-10, False)])

@@ -40,15 +40,16 @@ LEARNERS = [
     forgetting=st.sampled_from([1.0, 0.99, 0.9]),
     per=st.sampled_from(["sample", "round"]),
     storage=st.sampled_from(["dense", "sparse"]),
+    solver=st.sampled_from(["dense", "blocked"]),
 )
 def test_mtwrls_is_the_batch_solution_whatever_the_shape_and_scale(
-    seed, n_tasks, d, size, penalty, ridge, forgetting, per, storage
+    seed, n_tasks, d, size, penalty, ridge, forgetting, per, storage, solver
 ):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n_tasks, ridge=ridge, storage=storage)
     X, y, tasks, rounds = random_stream(rng, n_tasks, d, n_rounds=int(rng.integers(1, 12)))
     X = size * X
-    model = bd.MTWRLS(graph, d, penalty, bd.Exponential(forgetting, per=per))
+    model = bd.MTWRLS(graph, d, penalty, bd.Exponential(forgetting, per=per), solver=solver)
     model.progressive(X, y, tasks, rounds=rounds)
     ticks = np.arange(len(y)) if per == "sample" else rounds
     w, P, _ = batch(

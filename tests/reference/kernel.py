@@ -49,6 +49,16 @@ def paper_step(Kinv, P, alpha, k, kxx, y, penalty, novelty):
     return Kinv, P, alpha, True
 
 
+def learned_along(w, P, phi, y, weight, along):
+    """Mean and covariance after a sample, given those before; of its direction, only a share `along` of what was known.
+
+    The information along the gain direction fades, Φ ← Φ − (1 − along) φφ'/(φ'Pφ), then the sample's is added.
+    """
+    information = np.linalg.inv(P) - (1 - along) * np.outer(phi, phi) / (phi @ P @ phi)
+    covariance = np.linalg.inv(information + weight * np.outer(phi, phi))
+    return w + covariance @ phi * weight * (y - phi @ w), covariance
+
+
 class Bounded:
     """MT-OSLSSVR with a budget and forgetting, as mean and covariance of the function's values at the dictionary."""
 

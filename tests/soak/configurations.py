@@ -43,8 +43,21 @@ def linear_learners(sigma, n_tasks):
     for kind, policies in ((bd.MTWRLS, shared_policies(sigma, n_tasks)), (bd.WRLS, own_policies(sigma))):
         for name, policy in policies.items():
             makers[f"{kind.__name__} {name} {sigma}"] = _maker(kind, forgetting=policy)
-            makers[f"{kind.__name__} {name} {sigma} robust"] = _maker(kind, forgetting=policy, robust=4.0)
+            more = {"solver": "blocked"} if kind is bd.MTWRLS else {}
+            makers[f"{kind.__name__} {name} {sigma} robust"] = _maker(kind, forgetting=policy, robust=4.0, **more)
     return makers
+
+
+def local_learners(sigma):
+    """MTWRLS for many tasks: name → make(graph, n_features)."""
+    policies = {"sample": Exponential(sigma), "round": Exponential(sigma, per="round"), "half-life": half_life(sigma)}
+    return {
+        f"MTWRLS local {name} {sigma} robust={robust}": _maker(
+            bd.MTWRLS, forgetting=policy, robust=robust, solver="local"
+        )
+        for name, policy in policies.items()
+        for robust in (None, 4.0)
+    }
 
 
 def unguarded_learners(sigma):

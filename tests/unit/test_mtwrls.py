@@ -14,13 +14,14 @@ from tests.streams import random_graph, random_stream, worst
 @pytest.mark.parametrize("penalty", [1e-3, 1.0, 1e2])
 @pytest.mark.parametrize("per", ["sample", "round"])
 @pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
-def test_equals_the_weighted_batch_solution_at_every_sample(forgetting, per, penalty, form, storage):
+@pytest.mark.parametrize("solver", ["dense", "blocked"])
+def test_equals_the_weighted_batch_solution_at_every_sample(solver, forgetting, per, penalty, form, storage):
     rng = np.random.default_rng(1)
     T, d = 4, 3
     graph = random_graph(rng, T, storage=storage, form=form)
     X, y, tasks, rounds = random_stream(rng, T, d, n_rounds=15)
     sample_weights = rng.uniform(0.2, 3.0, len(y))
-    model = bd.MTWRLS(graph, d, penalty, bd.Exponential(forgetting, per=per))
+    model = bd.MTWRLS(graph, d, penalty, bd.Exponential(forgetting, per=per), solver=solver)
     ticks = np.arange(len(y)) if per == "sample" else rounds
     for i in range(len(y)):
         model.learn_one(X[i], y[i], task=int(tasks[i]), weight=sample_weights[i], round=int(rounds[i]))

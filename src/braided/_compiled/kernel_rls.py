@@ -24,7 +24,6 @@ from braided._compiled.step import (
     correct_inplace,
     deviation,
     fold_inplace,
-    gain_inplace,
     lose_inplace,
     quadratic,
     rounding,
@@ -34,8 +33,13 @@ from braided.types import Flags, Floats, Ints
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
 UNBOUNDED = 2**62  # a budget of this size or more is none
 LATELY = 10  # times the budget is how many inputs the usage of an element remembers
+KEPT = 256  # samples of a group whose coordinates are kept, from the forecast until they are learned
+FOUR = 4  # rows at a time
 LEAST = 1e-280  # a novelty below has no inverse
 ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
+DONE, FULL, REFUSED, RESTORE, NEWS = range(5)  # why a run of samples ends
+SAMPLE, CHANGES = 0, 1  # the columns of what is told of kept coordinates
+DELTA, KXX = 0, 1  # and of their novelty
 
 
 class Dictionaries(NamedTuple):
@@ -72,64 +76,103 @@ class Limits(NamedTuple):
 
 
 @compiled
-def evaluate(program: Floats, stack: Floats, a: Floats, b: Floats) -> float:
-    """κ(a, b) by the kernel's program, in postfix order, rows of (operation, parameters)."""
-    inner, gap = 0.0, 0.0
-    for k in range(a.size):
-        inner += a[k] * b[k]
-        gap += (a[k] - b[k]) ** 2
-    top = -1
-    for step in program:
-        operation = step[0]
-        if operation == ADD:
-            stack[top - 1] += stack[top]
+def inner_inplace(k: Floats, inputs: Floats, x: Floats) -> None:
+    """k ← the inner product of x with each input; four at a time, as they are short."""
+    m = inputs.shape[0]
+    full = m - m % FOUR
+    for j in range(0, full, FOUR):
+        a, b, c, d = inputs[j], inputs[j + 1], inputs[j + 2], inputs[j + 3]
+        ax, bx, cx, dx = 0.0, 0.0, 0.0, 0.0
+        for i in range(x.size):
+            ax += a[i] * x[i]
+            bx += b[i] * x[i]
+            cx += c[i] * x[i]
+            dx += d[i] * x[i]
+        k[j], k[j + 1], k[j + 2], k[j + 3] = ax, bx, cx, dx
+    for j in range(full, m):
+        k[j] = dot(inputs[j], x)
+
+
+@compiled
+def gaps_inplace(k: Floats, inputs: Floats, x: Floats) -> None:
+    """k ← the squared distance of x from each input."""
+    for j in range(inputs.shape[0]):
+        gap = 0.0
+        for i in range(x.size):
+            gap += (inputs[j, i] - x[i]) ** 2
+        k[j] = gap
+
+
+@compiled
+def evaluate_inplace(stack: Floats, program: Floats, inputs: Floats, x: Floats) -> None:
+    """stack[0] ← κ(D, x) by the kernel's program, in postfix order, rows of (operation, parameters)."""
+    m, top = inputs.shape[0], -1
+    for n in range(program.shape[0]):
+        operation, parameter = program[n, 0], program[n, 1]
+        if operation in (ADD, MULTIPLY):
             top -= 1
-        elif operation == MULTIPLY:
-            stack[top - 1] *= stack[top]
-            top -= 1
+            values, more = stack[top], stack[top + 1]
+            for j in range(m):
+                values[j] = values[j] + more[j] if operation == ADD else values[j] * more[j]
+            continue
+        top += 1
+        values = stack[top]
+        if operation == CONSTANT:
+            for j in range(m):
+                values[j] = parameter
+        elif operation == RBF:
+            gaps_inplace(values, inputs, x)
+            for j in range(m):
+                values[j] = np.exp(-0.5 * values[j] / parameter**2)
         else:
-            top += 1
-            if operation == CONSTANT:
-                stack[top] = step[1]
-            elif operation == LINEAR:
-                stack[top] = inner
-            elif operation == RBF:
-                stack[top] = np.exp(-0.5 * gap / step[1] ** 2)
-            else:
-                stack[top] = (inner + step[1]) ** step[2]
-    return stack[0]
+            inner_inplace(values, inputs, x)
+            if operation == POLYNOMIAL:
+                for j in range(m):
+                    values[j] = (values[j] + parameter) ** program[n, 2]
 
 
 @compiled
 def kernel_inplace(
-    k: Floats, dictionaries: Dictionaries, program: Floats, stack: Floats, x: Floats, task: int
-) -> tuple[float, float]:
-    """k ← k(D, x) by the multi-task kernel A⁻¹[s, t] κ(x, x'); returns k(x, x) and the coherence.
+    k: Floats, inputs: Floats, rows: Ints, relation: Floats, program: Floats, stack: Floats, x: Floats
+) -> None:
+    """k ← k(D, x) by the multi-task kernel A⁻¹[s, t] κ(x, x'), the relation its row of the task of x."""
+    evaluate_inplace(stack, program, inputs, x)
+    values = stack[0]
+    for j in range(rows.size):
+        k[j] = relation[rows[j]] * values[j]  # Eq. 31
 
-    That is the largest |k(x_j, x)| / √(k(x_j, x_j) k(x, x)) of all elements.
-    """
-    f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
-    relation = dictionaries.prior[row]
+
+@compiled
+def coherent(k: Floats, norms: Floats, kxx: float) -> float:
+    """The coherence of x, the largest |k(x_j, x)| / √(k(x_j, x_j) k(x, x)) of all elements."""
     nearest = 0.0
-    for j in range(dictionaries.sizes[f]):
-        kappa = evaluate(program, stack, dictionaries.inputs[f, j], x)
-        k[j] = relation[dictionaries.rows[f, j]] * kappa  # Eq. 31
-        nearest = max(nearest, k[j] * k[j] / dictionaries.norms[f, j])
-    kxx = relation[row] * evaluate(program, stack, x, x)
-    return kxx, np.sqrt(nearest / kxx) if kxx > 0.0 else 0.0
+    for j in range(norms.size):
+        nearest = max(nearest, k[j] * k[j] / norms[j])
+    return np.sqrt(nearest / kxx) if kxx > 0.0 else 0.0
 
 
 @compiled
 def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
-    """k ← φ = U⁻ᵀ k; returns φ'φ, the part of k(x, x) that the dictionary explains."""
-    explained = 0.0
-    for i in range(m):
+    """k ← φ = U⁻ᵀ k; returns φ'φ, the part of k(x, x) that the dictionary explains.
+
+    Four coordinates at a time: what each takes from all that follow has to wait for it.
+    """
+    full = m - m % FOUR
+    for i in range(0, full, FOUR):
+        rest, a, b, c, d = k[i:m], U[i, i:m], U[i + 1, i:m], U[i + 2, i:m], U[i + 3, i:m]
+        p = rest[0] / a[0]
+        q = (rest[1] - p * a[1]) / b[1]
+        r = (rest[2] - p * a[2] - q * b[2]) / c[2]
+        s = (rest[3] - p * a[3] - q * b[3] - r * c[3]) / d[3]
+        rest[0], rest[1], rest[2], rest[3] = p, q, r, s
+        rest, a, b, c, d = rest[FOUR:], a[FOUR:], b[FOUR:], c[FOUR:], d[FOUR:]
+        for j in range(rest.size):
+            rest[j] -= p * a[j] + q * b[j] + r * c[j] + s * d[j]
+    for i in range(full, m):
         k[i] /= U[i, i]
-        explained += k[i] * k[i]
-        row = U[i]
         for j in range(i + 1, m):
-            k[j] -= k[i] * row[j]
-    return explained
+            k[j] -= k[i] * U[i, j]
+    return dot(k[:m], k[:m])
 
 
 @compiled
@@ -142,29 +185,67 @@ def unwhitened(U: Floats, phi: Floats, m: int) -> Floats:
 
 
 @compiled
-def spread(dictionaries: Dictionaries, limits: Limits, f: int, phi: Floats, delta: float) -> float:
-    """Deviation of a forecast; what the dictionary can't explain, δ, keeps its prior variance δ/λ."""
-    totals = dictionaries.totals[f]
-    known = totals[SCALE] * quadratic(dictionaries.covariance[f], 0, phi[: dictionaries.sizes[f]])
-    return deviation(totals, known + delta / limits.penalty)
+def spread(totals: Floats, P: Floats, phi: Floats, unexplained: float) -> float:
+    """Deviation of a forecast; what the dictionary can't explain keeps its prior variance δ/λ."""
+    return deviation(totals, totals[SCALE] * quadratic(P, 0, phi) + unexplained)
 
 
 @compiled
-def coordinates_inplace(
-    phi: Floats, dictionaries: Dictionaries, program: Floats, stack: Floats, x: Floats, task: int
-) -> tuple[float, float, float]:
-    """phi ← φ(x); returns its novelty δ, k(x, x) and its coherence."""
-    f = dictionaries.places[task, 0]
-    kxx, coherence = kernel_inplace(phi, dictionaries, program, stack, x, task)
-    explained = whiten_inplace(phi, dictionaries.factor[f], dictionaries.sizes[f])
-    return max(kxx - explained, 0.0), kxx, coherence  # δ of Eq. 29
+def product_inplace(g: Floats, P: Floats, x: Floats) -> None:
+    """g ← P x, by the lower triangle of P; four rows at a time, each read once."""
+    m = x.size
+    full = m - m % FOUR
+    for i in range(0, full, FOUR):
+        a, b, c, d = P[i], P[i + 1], P[i + 2], P[i + 3]
+        p, q, r, s = x[i], x[i + 1], x[i + 2], x[i + 3]
+        ax = a[i] * p + b[i] * q + c[i] * r + d[i] * s
+        bx = b[i] * p + b[i + 1] * q + c[i + 1] * r + d[i + 1] * s
+        cx = c[i] * p + c[i + 1] * q + c[i + 2] * r + d[i + 2] * s
+        dx = d[i] * p + d[i + 1] * q + d[i + 2] * r + d[i + 3] * s
+        for j in range(i):
+            g[j] += a[j] * p + b[j] * q + c[j] * r + d[j] * s
+            ax += a[j] * x[j]
+            bx += b[j] * x[j]
+            cx += c[j] * x[j]
+            dx += d[j] * x[j]
+        g[i], g[i + 1], g[i + 2], g[i + 3] = ax, bx, cx, dx
+    for i in range(full, m):
+        row, p, ax = P[i], x[i], P[i, i] * x[i]
+        for j in range(i):
+            g[j] += row[j] * p
+            ax += row[j] * x[j]
+        g[i] = ax
 
 
 @compiled
-def forecast(dictionaries: Dictionaries, f: int, phi: Floats) -> float:
-    """φ'β."""
-    m = dictionaries.sizes[f]
-    return dot(dictionaries.weights[f, :m], phi[:m])
+def learn_inplace(
+    w: Floats,
+    P: Floats,
+    totals: Floats,
+    g: Floats,
+    phi: Floats,
+    y: float,
+    weight: float,
+    along: float,
+    errors: Floats,
+    task: int,
+    robust: float,
+) -> float:
+    """Learn one sample, given its coordinates φ; its weight, or −1 (`correct_inplace`)."""
+    product_inplace(g, P, phi)
+    doubt = rounding(P, 0, phi)
+    given, loss = correct_inplace(w, totals, g, 0, phi, y, weight, 1.0, 1.0, along, errors, task, robust, doubt)
+    if given >= 0.0:
+        lose_inplace(P, phi.size, g, loss)
+    return given
+
+
+@compiled
+def use_inplace(usage: Floats, age: Floats, a: Floats, share: float, most: float) -> None:
+    """Take up in the usage of the elements what they weigh in a sample, a, or no more than a share of it."""
+    for j in range(a.size):
+        age[j] = min(age[j] + 1.0, most)
+        usage[j] += (share * a[j] * a[j] - usage[j]) / age[j]
 
 
 @compiled
@@ -214,7 +295,8 @@ def evict_inplace(dictionaries: Dictionaries, f: int, gone: int) -> None:
             U[i, j] = U[i, j + 1]
     for j in range(last):
         after = j if j < gone else j + 1
-        dictionaries.inputs[f, j] = dictionaries.inputs[f, after]
+        for k in range(dictionaries.inputs.shape[2]):  # whole rows at once take two seconds to compile
+            dictionaries.inputs[f, j, k] = dictionaries.inputs[f, after, k]
         dictionaries.rows[f, j] = dictionaries.rows[f, after]
         dictionaries.norms[f, j] = dictionaries.norms[f, after]
         dictionaries.usage[f, j] = dictionaries.usage[f, after]
@@ -256,42 +338,41 @@ def absorb_inplace(
     """Learn one sample, given its coordinates φ (with room for one more); False where the arithmetic breaks down."""
     f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
     m = dictionaries.sizes[f]
-    w, P, totals = dictionaries.weights[f], dictionaries.covariance[f], dictionaries.totals[f]
+    w, P, totals, U = (
+        dictionaries.weights[f],
+        dictionaries.covariance[f],
+        dictionaries.totals[f],
+        dictionaries.factor[f],
+    )
     if not kxx < np.inf:
         return False
     novelty = limits.novelty * (kxx if limits.relative else 1.0)
     grows = delta > novelty and coherence <= limits.coherence and weight > 0.0
-    U, a = dictionaries.factor[f], phi[:0]
     bounded = limits.budget < UNBOUNDED
-    if grows or bounded:
-        a = unwhitened(U, phi, m)
+    a = unwhitened(U, phi, m) if grows or bounded else phi[:0]
     # U'U is K up to rounding, which a brings into δ, squared
     grows = grows and delta > ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
     if grows:  # x is news: one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
-        P[m, :m] = 0.0
+        for j in range(m):
+            P[m, j] = 0.0
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
         w[m] = 0.0
         m += 1
-    x_tilde, g = phi[:m], g[:m]
-    gain_inplace(g, P, m, 0, x_tilde)
-    doubt = rounding(P, 0, x_tilde)
-    fades = 1.0, 1.0, limits.along
-    sample = (0, x_tilde, y, weight, *fades)
-    weight, loss = correct_inplace(w[:m], totals, g, *sample, dictionaries.errors, task, limits.robust, doubt)
-    if weight < 0.0:
+    sample = (phi[:m], y, weight)
+    given = learn_inplace(w[:m], P, totals, g[:m], *sample, limits.along, dictionaries.errors, task, limits.robust)
+    if given < 0.0:
         return False
-    lose_inplace(P, m, g, loss)
-    if bounded and weight > 0.0:
-        for j in range(a.size):
-            dictionaries.age[f, j] = min(dictionaries.age[f, j] + 1.0, LATELY * limits.budget)
-            share = 0.0 if grows else a[j]
-            dictionaries.usage[f, j] += (share * share - dictionaries.usage[f, j]) / dictionaries.age[f, j]
+    if bounded and given > 0.0:
+        share, most = 0.0 if grows else 1.0, LATELY * limits.budget
+        use_inplace(dictionaries.usage[f], dictionaries.age[f], a, share, most)
     if grows:
-        dictionaries.inputs[f, m - 1] = x
+        for k in range(x.size):
+            dictionaries.inputs[f, m - 1, k] = x[k]
         dictionaries.rows[f, m - 1] = row
         dictionaries.norms[f, m - 1] = kxx
-        U[:m, m - 1] = phi[:m]
+        for j in range(m):
+            U[j, m - 1] = phi[j]
         for j in range(m - 1):
             dictionaries.precision[f, j] += a[j] * a[j] / delta
         dictionaries.precision[f, m - 1] = 1.0 / delta
@@ -304,18 +385,139 @@ def absorb_inplace(
 
 
 @compiled
+def coordinates_inplace(
+    phi: Floats,
+    novel: Floats,
+    inputs: Floats,
+    rows: Ints,
+    U: Floats,
+    relation: Floats,
+    program: Floats,
+    stack: Floats,
+    x: Floats,
+    row: int,
+) -> None:
+    """phi ← φ(x), novel ← its novelty δ and k(x, x), of one input (1, d) of the task with this row of the prior."""
+    kernel_inplace(phi, inputs, rows, relation, program, stack, x[0])
+    explained = whiten_inplace(phi, U, rows.size)
+    evaluate_inplace(stack, program, x, x[0])
+    novel[KXX] = relation[row] * stack[0, 0]
+    novel[DELTA] = max(novel[KXX] - explained, 0.0)  # Eq. 29
+
+
+@compiled
 def predict(
     dictionaries: Dictionaries, limits: Limits, program: Floats, X: Floats, tasks: Ints, mean: Floats, std: Floats
 ) -> None:
     """Forecast each sample into `mean`, and its deviation into `std` unless that is empty."""
-    phi = np.empty(dictionaries.inputs.shape[1])
-    stack = np.empty(program.shape[0])
+    capacity = dictionaries.inputs.shape[1]
+    room, novel, stack = np.empty(capacity), np.empty(2), np.empty((program.shape[0], capacity))
     for i in range(tasks.size):
-        f = dictionaries.places[tasks[i], 0]
-        delta, _, _ = coordinates_inplace(phi, dictionaries, program, stack, X[i], tasks[i])
-        mean[i] = forecast(dictionaries, f, phi)
+        f, row = dictionaries.places[tasks[i], 0], dictionaries.places[tasks[i], 1]
+        m = dictionaries.sizes[f]
+        phi, x, relation = room[:m], X[i : i + 1], dictionaries.prior[row]
+        elements = (dictionaries.inputs[f, :m], dictionaries.rows[f, :m], dictionaries.factor[f])
+        coordinates_inplace(phi, novel, *elements, relation, program, stack, x, row)
+        mean[i] = dot(dictionaries.weights[f, :m], phi)
         if std.size:
-            std[i] = spread(dictionaries, limits, f, phi, delta)
+            std[i] = spread(dictionaries.totals[f], dictionaries.covariance[f], phi, novel[DELTA] / limits.penalty)
+
+
+@compiled
+def run_inplace(
+    inputs: Floats,
+    rows: Ints,
+    factor: Floats,
+    usage: Floats,
+    age: Floats,
+    betas: Floats,
+    covariance: Floats,
+    totals: Floats,
+    sizes: Ints,
+    prior: Floats,
+    places: Ints,
+    errors: Floats,
+    evicted: Ints,
+    limits: Limits,
+    program: Floats,
+    stack: Floats,
+    kept: Floats,
+    told: Ints,
+    novel: Floats,
+    g: Floats,
+    X: Floats,
+    y: Floats,
+    tasks: Ints,
+    weights: Floats,
+    ends: Ints,
+    opens: Flags,
+    mean: Floats,
+    std: Floats,
+    i: int,
+    group: int,
+    restored: bool,
+) -> tuple[int, int, int]:
+    """Forecast and learn from sample i of a group on, up to where something rare is to be done: next, group, what.
+
+    Doing it in here, or passing the arrays on as a whole, would slow down all the rest. No dictionary changes in here.
+    The coordinates of a group are kept; those beyond the room for them share the last place.
+    """
+    capacity, last, largest = inputs.shape[1], kept.shape[0] - 1, 0
+    for m in sizes:
+        largest = max(largest, m)
+    bounded = limits.budget < UNBOUNDED
+    for n in range(group, ends.size):
+        first, end = 0 if n == 0 else ends[n - 1], ends[n]
+        if i == first and not restored:
+            if min(largest + end - first, limits.budget + 1) > capacity:
+                return i, n, FULL
+            for j in range(first, end):
+                f, row, place = places[tasks[j], 0], places[tasks[j], 1], min(j - first, last)
+                m = sizes[f]
+                phi, x = kept[place, :m], X[j : j + 1]
+                coordinates_inplace(
+                    phi, novel[place], inputs[f, :m], rows[f, :m], factor[f], prior[row], program, stack, x, row
+                )
+                told[place, SAMPLE], told[place, CHANGES] = j, m + evicted[f]
+                mean[j] = dot(betas[f, :m], phi)
+                if std.size:
+                    std[j] = spread(totals[f], covariance[f], phi, novel[place, DELTA] / limits.penalty)
+        while i < end:
+            if limits.shrink < 1.0 and opens[i] and not restored:
+                return i, n, RESTORE
+            restored = False
+            f, row, place = places[tasks[i], 0], places[tasks[i], 1], min(i - first, last)
+            m = sizes[f]
+            phi, x = kept[place, :m], X[i : i + 1]
+            if told[place, SAMPLE] != i or told[place, CHANGES] != m + evicted[f]:
+                coordinates_inplace(
+                    phi, novel[place], inputs[f, :m], rows[f, :m], factor[f], prior[row], program, stack, x, row
+                )
+                told[place, SAMPLE], told[place, CHANGES] = i, m + evicted[f]
+            delta, kxx = novel[place, DELTA], novel[place, KXX]
+            if not kxx < np.inf:
+                return i, n, REFUSED
+            if weights[i] > 0.0 and delta > limits.novelty * (kxx if limits.relative else 1.0):
+                return i, n, NEWS
+            given = learn_inplace(
+                betas[f, :m],
+                covariance[f],
+                totals[f],
+                g[:m],
+                phi,
+                y[i],
+                weights[i],
+                limits.along,
+                errors,
+                tasks[i],
+                limits.robust,
+            )
+            if given < 0.0:
+                return i, n, REFUSED
+            if bounded and given > 0.0:
+                use_inplace(usage[f], age[f], unwhitened(factor[f], phi, m), 1.0, LATELY * limits.budget)
+            i += 1
+    return i, ends.size, DONE
 
 
 @compiled
@@ -336,28 +538,54 @@ def progressive_inplace(
 
     Returns how many samples were learned, and whether it stopped for want of room (before a group, never inside).
     """
-    capacity = dictionaries.inputs.shape[1]
-    phi, g = np.empty(capacity), np.empty(capacity)
-    stack = np.empty(program.shape[0])
-    first = 0
+    capacity, widest, first = dictionaries.inputs.shape[1], 1, 0
     for end in ends:
-        if min(dictionaries.sizes.max() + end - first, limits.budget + 1) > capacity:
-            return first, True
-        alone = end == first + 1  # then the coordinates of the forecast serve for learning too
-        if not alone:
-            deviations = std[first:end] if std.size else std
-            predict(dictionaries, limits, program, X[first:end], tasks[first:end], mean[first:end], deviations)
-        for i in range(first, end):
-            f = dictionaries.places[tasks[i], 0]
-            delta, kxx, coherence = coordinates_inplace(phi, dictionaries, program, stack, X[i], tasks[i])
-            if alone:
-                mean[i] = forecast(dictionaries, f, phi)
-                if std.size:
-                    std[i] = spread(dictionaries, limits, f, phi, delta)
-            if opens[i] and limits.shrink < 1.0:
-                restore_inplace(dictionaries, limits)
-            novel = delta, kxx, coherence
-            if not absorb_inplace(dictionaries, limits, g, X[i], tasks[i], phi, *novel, y[i], weights[i]):
+        widest, first = max(widest, end - first), end
+    places = min(widest, KEPT)
+    kept, told, novel = np.empty((places, capacity)), np.zeros((places, 2), np.int64), np.empty((places, 2))
+    stack, g = np.empty((program.shape[0], capacity)), np.empty(capacity)
+    i, group, restored = 0, 0, False
+    while True:
+        i, group, why = run_inplace(
+            dictionaries.inputs,
+            dictionaries.rows,
+            dictionaries.factor,
+            dictionaries.usage,
+            dictionaries.age,
+            *dictionaries[7:],
+            limits,
+            program,
+            stack,
+            kept,
+            told,
+            novel,
+            g,
+            X,
+            y,
+            tasks,
+            weights,
+            ends,
+            opens,
+            mean,
+            std,
+            i,
+            group,
+            restored,
+        )
+        restored = why == RESTORE
+        if restored:
+            restore_inplace(dictionaries, limits)
+        elif why == NEWS:
+            first = 0 if group == 0 else ends[group - 1]
+            place = min(i - first, places - 1)
+            f, row = dictionaries.places[tasks[i], 0], dictionaries.places[tasks[i], 1]
+            m, kxx = dictionaries.sizes[f], novel[place, KXX]
+            elements = (dictionaries.inputs[f, :m], dictionaries.rows[f, :m], dictionaries.prior[row])
+            kernel_inplace(g, *elements, program, stack, X[i])
+            coherence = coherent(g, dictionaries.norms[f, :m], kxx)
+            new = novel[place, DELTA], kxx, coherence
+            if not absorb_inplace(dictionaries, limits, g, X[i], tasks[i], kept[place], *new, y[i], weights[i]):
                 return i, False
-        first = end
-    return first, False
+            i += 1
+        else:
+            return i, why == FULL
