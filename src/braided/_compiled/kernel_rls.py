@@ -308,6 +308,12 @@ def evict_inplace(dictionaries: Dictionaries, f: int, gone: int) -> None:
 
 
 @compiled
+def keep_to_budget_inplace(dictionaries: Dictionaries, f: int) -> None:
+    """Drop the element that matters least."""
+    evict_inplace(dictionaries, f, least_relevant(dictionaries, f))
+
+
+@compiled
 def restore_inplace(dictionaries: Dictionaries, limits: Limits) -> None:
     """β ← ρ β, P̃ ← ρ² P̃ + (1 − ρ²) I/λ, of all dictionaries."""
     for f in range(dictionaries.sizes.size):
@@ -379,8 +385,6 @@ def absorb_inplace(
         dictionaries.usage[f, m - 1] = 1.0
         dictionaries.age[f, m - 1] = 1.0
         dictionaries.sizes[f] = m
-        if m > limits.budget:
-            evict_inplace(dictionaries, f, least_relevant(dictionaries, f))
     return True
 
 
@@ -520,7 +524,6 @@ def run_inplace(
     return i, ends.size, DONE
 
 
-@compiled
 def progressive_inplace(
     dictionaries: Dictionaries,
     limits: Limits,
@@ -537,11 +540,10 @@ def progressive_inplace(
     """Forecast, then learn, group by group (`ends` holds their ends, `opens` tells the first samples of rounds).
 
     Returns how many samples were learned, and whether it stopped for want of room (before a group, never inside).
+    Not compiled itself, and so neither is what is rare before there is need of it.
     """
-    capacity, widest, first = dictionaries.inputs.shape[1], 1, 0
-    for end in ends:
-        widest, first = max(widest, end - first), end
-    places = min(widest, KEPT)
+    capacity = dictionaries.inputs.shape[1]
+    places = min(int(np.diff(ends, prepend=0).max(initial=1)), KEPT)
     kept, told, novel = np.empty((places, capacity)), np.zeros((places, 2), np.int64), np.empty((places, 2))
     stack, g = np.empty((program.shape[0], capacity)), np.empty(capacity)
     i, group, restored = 0, 0, False
@@ -580,12 +582,16 @@ def progressive_inplace(
             place = min(i - first, places - 1)
             f, row = dictionaries.places[tasks[i], 0], dictionaries.places[tasks[i], 1]
             m, kxx = dictionaries.sizes[f], novel[place, KXX]
-            elements = (dictionaries.inputs[f, :m], dictionaries.rows[f, :m], dictionaries.prior[row])
-            kernel_inplace(g, *elements, program, stack, X[i])
-            coherence = coherent(g, dictionaries.norms[f, :m], kxx)
+            coherence = 0.0
+            if limits.coherence < 1.0:
+                elements = (dictionaries.inputs[f, :m], dictionaries.rows[f, :m], dictionaries.prior[row])
+                kernel_inplace(g, *elements, program, stack, X[i])
+                coherence = coherent(g, dictionaries.norms[f, :m], kxx)
             new = novel[place, DELTA], kxx, coherence
             if not absorb_inplace(dictionaries, limits, g, X[i], tasks[i], kept[place], *new, y[i], weights[i]):
                 return i, False
+            if dictionaries.sizes[f] > limits.budget:
+                keep_to_budget_inplace(dictionaries, f)
             i += 1
         else:
             return i, why == FULL

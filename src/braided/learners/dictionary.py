@@ -156,6 +156,9 @@ class KernelLearner(Learner):
                     kernel_rls.restore_inplace(self.state, self._limits)
                 if not kernel_rls.absorb_inplace(self.state, self._limits, g, x, task, phi, *novel, y, weight):
                     return i
+                f = self.state.places[task, 0]
+                if self.state.sizes[f] > self._limits.budget:
+                    kernel_rls.keep_to_budget_inplace(self.state, f)
             first = int(end)
         return first
 

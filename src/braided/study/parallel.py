@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from braided.errors import InputError
+from braided.graph import TaskGraph
+from braided.learners import MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner, TraceNorm
 from braided.streams import Panel
 from braided.study.plan import Plan, Unit, levels_of
 from braided.study.run import run_unit
 from braided.study.store import Store
 from braided.types import Floats
 
+COMPILED: dict[str, Callable[[TaskGraph], Learner]] = {  # what takes longest goes first
+    "kernels": lambda graph: MTOSLSSVR(graph, 1, "rbf"),
+    "filters": lambda graph: MTWRLS(graph, 1),
+    "norms": lambda graph: TraceNorm(graph, 1),
+    "ADMM": lambda graph: MADMM(graph, 1),
+    "gradients": lambda graph: MOGD(graph, 1),
+}
 Progress = Callable[[int, int, str], None]  # units done, units in all, what was done last
 
 
@@ -28,6 +39,8 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
     todo = [unit for unit in units if not store.has(unit)]
     done = len(units) - len(todo)
     progress(done, len(units), f"{done} found" if done else "")
+    if len(todo) > 1:
+        Parallel(jobs)(delayed(_compile)(part) for part in COMPILED)
     calls = (
         delayed(_run_into)(store, plan, unit, levels[plan.starts[unit.window] :][: plan.length], panel.tasks)
         for unit in todo
@@ -36,6 +49,11 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
         done += 1
         progress(done, len(units), label)
     return store
+
+
+def _compile(part: str) -> None:
+    """Let one process compile what the others then find on disk, or find it there itself."""
+    COMPILED[part](TaskGraph.pooled(range(2))).progressive(np.ones((2, 1)), np.ones(2), [0, 1])
 
 
 def _run_into(store: Store, plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> str:
