@@ -91,10 +91,9 @@ def shrink_spectrum_inplace(W: Floats, basis: Floats, threshold: float) -> None:
         for j in range(n):
             for k in range(short.shape[1]):
                 short[j, k] -= share * basis[i, j] * rows[i, k]
-    if turned:
-        W[:] = short.T
-    else:
-        W[:] = short
+    for j in range(n):
+        for k in range(short.shape[1]):
+            W[k if turned else j, j if turned else k] = short[j, k]
 
 
 @compiled

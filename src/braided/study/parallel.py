@@ -9,7 +9,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.graph import TaskGraph
-from braided.learners import MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner, TraceNorm
+from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner
 from braided.streams import Panel
 from braided.study.plan import Plan, Unit, levels_of
 from braided.study.run import run_unit
@@ -19,7 +19,7 @@ from braided.types import Floats
 COMPILED: dict[str, Callable[[TaskGraph], Learner]] = {  # what takes longest goes first
     "kernels": lambda graph: MTOSLSSVR(graph, 1, "rbf"),
     "filters": lambda graph: MTWRLS(graph, 1),
-    "norms": lambda graph: TraceNorm(graph, 1),
+    "norms": lambda graph: L21(graph, 1, 0.01),
     "ADMM": lambda graph: MADMM(graph, 1),
     "gradients": lambda graph: MOGD(graph, 1),
 }
