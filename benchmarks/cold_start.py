@@ -1,6 +1,7 @@
 """What the first use costs: imports, the first call with nothing compiled yet, and the first call after that.
 
-Every figure is the time of a fresh process; the cache of compiled code is a folder of its own, empty at first.
+Every figure is the time of a fresh process; the cache of compiled code is a folder of its own, empty at first. What a
+study compiles does not hang on how long it is: a short one tells what a long one loses.
 
     python benchmarks/cold_start.py
 """
@@ -14,6 +15,8 @@ import time
 SETUP = "import braided as bd; graph = bd.TaskGraph.pooled(['a', 'b'])"
 FIRST_CALLS = {
     "MTWRLS": "bd.MTWRLS(graph, 2).progressive([[1.0, 2.0]], [1.0], ['a'])",
+    "MTWRLS that forgets": "bd.MTWRLS(graph, 2, 1.0, 0.5).progressive([[1.0, 2.0]], [1.0], ['a'])",
+    "MTWRLS, local": "bd.MTWRLS(graph, 2, solver='local').progressive([[1.0, 2.0]], [1.0], ['a'])",
     "MTOSLSSVR": "bd.MTOSLSSVR(graph, 2, 'rbf').progressive([[1.0, 2.0]], [1.0], ['a'])",
     "MOGD": "bd.MOGD(graph, 2).progressive([[1.0, 2.0]], [1.0], ['a'])",
     "MADMM": "bd.MADMM(graph, 2).progressive([[1.0, 2.0]], [1.0], ['a'])",
@@ -21,9 +24,13 @@ FIRST_CALLS = {
 
 
 def seconds(code, cache):
+    return seconds_of(["-c", code], cache)
+
+
+def seconds_of(arguments, cache):
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    subprocess.run([sys.executable, *arguments], check=True, env=environment, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 
@@ -39,8 +46,15 @@ def main():
         print(f"| import numba | {seconds('import numba', cache):.2f} |")
         for name, call in FIRST_CALLS.items():
             code = f"{SETUP}; {call}"
-            print(f"| first call of {name}, nothing compiled | {seconds(code, cache):.2f} |")
-            print(f"| first call of {name}, compiled before | {seconds(code, cache):.2f} |")
+            with tempfile.TemporaryDirectory() as empty:
+                print(f"| first call of {name}, nothing compiled | {seconds(code, empty):.2f} |")
+                print(f"| first call of {name}, compiled before | {seconds(code, empty):.2f} |", flush=True)
+        with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as folder:
+            study = ["-m", "braided", "study", "--quick", "--out"]
+            first, second = (seconds_of([*study, f"{folder}/{run}"], empty) for run in "ab")
+        print(f"| braided study --quick, nothing compiled | {first:.1f} |")
+        print(f"| braided study --quick, compiled before | {second:.1f} |")
+        print(f"| what a study loses to compilation | {first - second:.1f} |")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Every part prints Markdown tables, with accuracy beside speed where a solver is not exact; all streams are synthetic.
 `--figure FILE` draws the curves. One thread, but for `local`, which takes two where that pays.
 
-    python benchmarks/scale.py [--part dense blocked local accuracy kernel] [--figure docs/performance.svg]
+    python benchmarks/scale.py [--part dense blocked local accuracy deviations kernel] [--figure docs/performance.svg]
 """
 
 # ruff: noqa: E402 (the number of threads is set before NumPy is imported)
@@ -165,6 +165,26 @@ def accuracy_part(results):
             print(f"| {words} |", flush=True)
 
 
+def deviations_part(results):
+    """Deviations of solver="local", which are too small, over those of the exact solution."""
+    graph, W, rng = field(300, 4)
+    models = [bd.MTWRLS(graph, 4, solver=solver) for solver in ("blocked", "local")]
+    print("\n| after rounds | deviation over the exact one, median | least |\n|---|---|---|")
+    for label in range(30):
+        X, y = round_of(W, rng)
+        for model in models:
+            model.learn_many(X, y, np.arange(300), rounds=np.full(300, label))
+        if label + 1 in (1, 3, 10, 30):
+            exact, local = (model.predict_many(X, np.arange(300), with_std=True)[1] for model in models)
+            row = {
+                "rounds": label + 1,
+                "median": float(np.median(local / exact)),
+                "least": float((local / exact).min()),
+            }
+            results["deviations"].append(row)
+            print(f"| {row['rounds']} | {row['median']:.3f} | {row['least']:.3f} |")
+
+
 def kernel_part(results):
     """MTOSLSSVR with a full dictionary of m elements, linear and RBF, against m."""
     print("\n| m | linear, µs | RBF, µs |\n|---|---|---|")
@@ -218,6 +238,7 @@ PARTS = {
     "blocked": blocked_part,
     "local": local_part,
     "accuracy": accuracy_part,
+    "deviations": deviations_part,
     "kernel": kernel_part,
 }
 

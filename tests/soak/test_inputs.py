@@ -20,6 +20,7 @@ from tests.soak.configurations import (
     insist_finite,
     kernel_learners,
     linear_learners,
+    local_learners,
     unguarded_learners,
 )
 
@@ -35,11 +36,14 @@ STRENGTHS = either((0.6, 1.0), (0.01, 0.6, 0.99, 1.0))
 
 LINEAR = {name: make for sigma in STRENGTHS for name, make in linear_learners(sigma, T).items()}
 HERE = {name: make for name, make in LINEAR.items() if LONG or "1.0 robust" not in name}
-MAKERS = HERE | unguarded_learners(0.6) | kernel_learners(novelty=1e-3) | contenders()
+LOCAL = {name: make for sigma in STRENGTHS for name, make in local_learners(sigma).items()}
+MAKERS = HERE | LOCAL | unguarded_learners(0.6) | kernel_learners(novelty=1e-3) | contenders()
 
 
 def is_sturdy(name):
     """Whether a learner can make P anew, or brings the prior back, so that no size of input wears it out."""
+    if "local" in name:
+        return False
     if any(word in name for word in ("drift", "half-life", "Persistence")):
         return True
     return name in LINEAR and "1.0" not in name and "directional" not in name
@@ -125,11 +129,11 @@ def test_no_size_of_a_sample_makes_anything_infinite(name):
     assert faults == {}
 
 
-@pytest.mark.parametrize("name", [*LINEAR, *unguarded_learners(0.6), *unguarded_learners(0.01)])
+@pytest.mark.parametrize("name", [*LINEAR, *LOCAL, *unguarded_learners(0.6), *unguarded_learners(0.01)])
 @pytest.mark.parametrize("kind", ["constant", "zeros", "a zero column", "a column twice"])
 def test_whatever_is_never_told_apart_stays_finite(name, kind):
     """Inputs that leave a direction unvisited for ever: P may wind up, and is finite all the time."""
-    make = (LINEAR | unguarded_learners(0.6) | unguarded_learners(0.01))[name]
+    make = (LINEAR | LOCAL | unguarded_learners(0.6) | unguarded_learners(0.01))[name]
     n, step = either(480, 9000), 10
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, D))
@@ -155,6 +159,10 @@ ENDS = (
         "MTWRLS λ=1e150": lambda g: bd.MTWRLS(g, D, 1e150),
         "MTWRLS λ=1e-150 σ=0.9": lambda g: bd.MTWRLS(g, D, 1e-150, 0.9),
         "MTWRLS λ=1e150 σ=0.9": lambda g: bd.MTWRLS(g, D, 1e150, 0.9),
+        "MTWRLS λ=1e-150 local": lambda g: bd.MTWRLS(g, D, 1e-150, 0.9, solver="local"),
+        "MTWRLS λ=1e150 local": lambda g: bd.MTWRLS(g, D, 1e150, 0.9, solver="local"),
+        "MTWRLS λ=1e-150 blocked": lambda g: bd.MTWRLS(g, D, 1e-150, 0.9, solver="blocked"),
+        "MTWRLS λ=1e150 blocked": lambda g: bd.MTWRLS(g, D, 1e150, 0.9, solver="blocked"),
         "WRLS λ=1e-150 σ=0.9": lambda g: bd.WRLS(g, D, 1e-150, 0.9),
         "WRLS λ=1e150 σ=0.9": lambda g: bd.WRLS(g, D, 1e150, 0.9),
         "MTWRLS λ=1e-150 restore": lambda g: bd.MTWRLS(g, D, 1e-150, Restore(0.9)),

@@ -54,11 +54,11 @@ class Dictionaries(NamedTuple):
     age: Floats  # (F, capacity) inputs that it is the mean of
     weights: Floats  # (F, capacity) β
     covariance: Floats  # (F, capacity, capacity) lower triangle of P̃ / scale
-    totals: Floats  # (F, 3) as in rls.Filters
+    totals: Floats  # (F, 3) as in filters.Filters
     sizes: Ints  # (F,) elements in use, m
     prior: Floats  # (R, R) A⁻¹: the prior covariance between the tasks
     places: Ints  # (T, 2) each task's dictionary, and its row of `prior`
-    errors: Floats  # (T + 1, 3) as in rls.Filters
+    errors: Floats  # (T + 1, 3) as in filters.Filters
     evicted: Ints  # (F,) elements that had to go
 
 

@@ -41,7 +41,7 @@ class Health(NamedTuple):
 
     @classmethod
     def of(cls, samples: int, guarded: int, variances: Floats, errors: Floats, dictionary: int = 0) -> Health:
-        """Tell it from the variances of the weights, and errors as `rls.Filters` has them."""
+        """Tell it from the variances of the weights, and errors as `filters.Filters` has them."""
         largest, spread, unusual = np.nan, np.nan, int(errors[-1, UNUSUAL])
         if variances.size:
             largest, least = float(variances.max()), float(variances.min())
