@@ -51,7 +51,6 @@ bench-peers: .venv-bench/ready  ## speed and accuracy beside other packages, ins
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps krls==0.0.4
 	touch $@
 
-
 clean:  ## remove the environment and all caches
 	rm -rf .venv .venv-bench braided-study braided-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov build dist src/*.egg-info
 	find . -name __pycache__ -type d -exec rm -rf {} +

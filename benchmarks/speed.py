@@ -1,7 +1,8 @@
 """Speed of the learners beside plain NumPy, in one run: the same stream, the same protocol, one thread.
 
-Prints a Markdown table: time per sample, how many times as fast as the printed recursion (Eqs. 15–18) in plain NumPy
-with its spread over the repeats, and how far the forecasts are from that recursion's. The stream is synthetic.
+Prints two Markdown tables. The first has the time per sample, how many times as fast that is as the printed recursion
+(Eqs. 15–18) in plain NumPy with its spread over the repeats, and how far the forecasts are from that recursion's; the
+second what one call from Python takes. The stream is synthetic.
 
     python benchmarks/speed.py [--tasks 10] [--features 10] [--repeats 7]
 """
@@ -17,9 +18,9 @@ import statistics
 import time
 
 import numpy as np
-from numba import njit
 
 import braided as bd
+from braided._compiled import compiled
 from braided.validate import not_negative, real
 
 
@@ -53,7 +54,7 @@ def thrifty_numpy(A, penalty, X, y, tasks):
     return mean
 
 
-@njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc"}, cache=True)
+@compiled
 def pass_through(P, f, g, repeats):
     """One triangle of P through the cache, with a multiply-add per number, so many times."""
     for _ in range(repeats):

@@ -264,9 +264,9 @@ class TaskGraph:
 
     def index(self, task: TaskKey) -> int:
         """Position of a task."""
-        if type(task) in (str, int) and task in self._index:  # at once, what most calls have
-            return self._index[task]
-        if isinstance(task, str | int | np.integer) and not isinstance(task, bool) and task in self._index:
+        plain = type(task) in (str, int)  # at once, what most calls have
+        plain = plain or (isinstance(task, str | int | np.integer) and not isinstance(task, bool))
+        if plain and task in self._index:
             return self._index[task]
         raise self._unknown(task, "")
 

@@ -37,7 +37,7 @@ from braided.kernels import Kernel
 from braided.learners import Learner
 
 MAGIC = b"braided model\n"
-VERSION = 1
+VERSION = 2  # of what the arrays mean
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Forecaster
 MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units, Usual)
@@ -98,6 +98,8 @@ def _read(data: bytes, name: str) -> Model:
     header = json.loads(data[start:stop])
     if header["version"] > VERSION:
         raise FileError(f"{name} has version {header['version']}, this braided reads up to {VERSION}: update braided")
+    if header["version"] < VERSION:
+        raise FileError(f"{name} has version {header['version']}, this braided reads {VERSION}: learn the model anew")
     arrays = []
     for form in header["arrays"]:
         dtype = np.dtype(form["dtype"])

@@ -385,12 +385,12 @@ def test_relative_novelty_weight_zero_and_overflow():
 def test_what_is_refused_changes_nothing_of_an_element_in_use():
     """Whether it would be news, has no finite kernel, or is an input like those before."""
     X, y, tasks = stream()
-    state, phi, g = empty(16), np.zeros(16), np.empty(16)
+    state, phi = empty(16), np.zeros(16)
     run(state, rbf(0.8), X, y, tasks, range(1, 13))
     before = [array.copy() for array in state]
     m, novel = state.sizes[0], (1.0, 1.0, 0.0)
-    assert not kr.absorb_inplace(state, LIMITS, g, X[0], 0, phi, 1.0, np.inf, 0.0, y[0], 1.0)
-    assert not kr.absorb_inplace(state, LIMITS, g, X[0], 0, phi, *novel, 1e200, 1.0)
+    assert not kr.absorb_inplace(state, LIMITS, X[0], 0, phi, 1.0, np.inf, 0.0, y[0], 1.0)
+    assert not kr.absorb_inplace(state, LIMITS, X[0], 0, phi, *novel, 1e200, 1.0)
     (learned, full), _, _ = run(state, rbf(0.8), X[:1], np.array([1e200]), tasks[:1], [1])
     assert (learned, full) == (0, False)
     state.covariance[0, m], state.weights[0, m] = before[8][0, m], before[7][0, m]  # the room of the next is free

@@ -106,8 +106,8 @@ def test_both_solvers_end_where_the_residual_is_small_and_know_the_objective(lim
             assert 0 < solve.solve_inplace(state, room, limit, 100) < 100
         else:
             assert solve.push_inplace(state, room, limit / n, np.arange(n), 10**6) > 0
-        energy = np.einsum("ti,tij,tj->", state.residual, state.covariance, state.residual)
-        assert energy <= limit
+        steps = np.einsum("tij,tj->ti", state.covariance, state.residual)
+        assert (steps**2 @ state.squares).sum() <= limit
         np.testing.assert_allclose(state.residual, slow.residual(C, Phi, psi, state.weights), atol=1e-11)
         found = slow.objective(C, Phi, psi, squares, state.weights)
         assert state.totals[0, RESIDUAL] == pytest.approx(found, rel=1e-10)
@@ -179,17 +179,66 @@ def test_weights_are_those_of_the_batch_solution_after_every_group(groups, fade)
     assert np.isfinite(state.weights).all()
 
 
-def test_the_usual_innovation_is_that_of_the_last_round():
+@pytest.mark.parametrize("weight", [1.0, 1e-6])
+def test_the_usual_innovation_and_input_are_those_of_the_last_round(weight):
     state, room = fresh(np.eye(4), 1)
-    nothing, ones = np.zeros((8, 1)), np.ones(8)
+    inputs, ones, alike = np.full((8, 1), 1e-9), np.ones(8), np.full(8, weight)
     tasks, y = np.arange(8) % 4, np.arange(8.0)
-    run(state, room, nothing, y, tasks, ones, [8], ones)
+    run(state, room, inputs, y, tasks, alike, [8], ones)
     assert state.totals[0, USUAL] == pytest.approx(3.5)
-    run(state, room, nothing[:2], y[:2] - 10.0, tasks[:2], ones[:2], [1, 2], ones[:2])
+    assert state.squares == pytest.approx(1e-18)
+    run(state, room, 3.0 * inputs[:2], y[:2] - 10.0, tasks[:2], alike[:2] * [1.0, 3.0], [1, 2], ones[:2])
     assert state.totals[0, USUAL] == pytest.approx((3.5 * 0.75 + 2.5) * 0.75 + 9.0 / 4.0)
-    run(state, room, nothing, y, tasks, np.zeros(8), [8], ones)
-    assert state.totals[0, COUNT] == 10.0
-    assert solve.limit_of(state, 0.1) == pytest.approx(10.0 * (0.1 * state.totals[0, USUAL]) ** 2)
+    assert state.squares == pytest.approx((1.0 * 0.75 + 9.0 / 4.0) * 0.75e-18 + 9e-18 / 4.0)
+    run(state, room, inputs, y, tasks, np.zeros(8), [8], ones)
+    assert state.totals[0, COUNT] == pytest.approx(12.0 * weight)
+    assert solve.limit_of(state, 0.1) == pytest.approx(4.0 * (0.1 * state.totals[0, USUAL]) ** 2)
+
+
+def test_a_move_is_that_of_a_forecast_on_the_mean():
+    assert solve.move_of(np.array([1.0, 4.0]), np.array([3.0, 0.5])) == 10.0
+
+
+@pytest.mark.parametrize("fade", [0.5, 1e-3, 1e-9])
+def test_a_strong_fade_is_folded_in_before_the_sample(fade):
+    """However strong, the sample that follows is fitted as the prior that is held lets it be."""
+    state, room, _, _ = started(samples=60)
+    X, y, tasks, weights = stream(np.random.default_rng(9), 12, 12, 3)
+    weights[:] = 1.0
+    tasks = np.arange(12)
+    for _ in range(3):
+        run(state, room, X, y, tasks, weights, [12], np.append(fade, np.ones(11)))
+    assert state.totals[0, SCALE] <= FOLD
+    assert state.totals[0, PRIOR] >= 1e-6 / FOLD
+    assert np.abs(y - (state.weights * X).sum(axis=1)).max() < (1e-3 if fade < 0.1 else 2.0)
+
+
+def test_the_pooled_errors_remember_so_many():
+    state, room = fresh(np.eye(3), 1)
+    n = 300
+    X, y, tasks, _ = stream(np.random.default_rng(10), n, 3, 1)
+    run(state, room, X, y, tasks, np.ones(n), [100, 200, 300], np.ones(n), robust=3.0)
+    assert state.errors[-1, SEEN] == WINDOW
+
+
+def test_after_the_prior_was_held_all_tasks_are_solved_for():
+    rng = np.random.default_rng(11)
+    state, room = fresh(relation(rng, 40), 2)
+    for _ in range(5):
+        X, y, _, _ = stream(rng, 40, 40, 2)
+        run(state, room, X, y, np.arange(40), np.ones(40), [40], np.append(0.02, np.ones(39)), tolerance=1e-6)
+    for _ in range(4):
+        X, y, tasks, _ = stream(rng, 1, 40, 2)
+        run(state, room, X, y, tasks, np.ones(1), [1], np.array([0.02]), tolerance=1e-6)
+        steps = np.einsum("tij,tj->ti", state.covariance, state.residual)
+        assert (steps**2 @ state.squares).sum() <= solve.limit_of(state, 1e-6) * (1 + 1e-9)
+
+
+def test_a_covariance_without_digits_refuses():
+    state, room = fresh(np.array([[1e-12]]), 2)
+    X = 1e4 * np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9], [1.0, 1.0 - 1e-9]])
+    _, done = run(state, room, X, np.ones(3), np.zeros(3, np.int64), np.ones(3), [1, 2, 3], np.ones(3))
+    assert done < 3
 
 
 def test_folding_changes_units_only():

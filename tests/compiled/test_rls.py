@@ -42,7 +42,7 @@ def test_gain_and_quadratic_read_one_triangle_only(n, start, d):
     z = np.zeros(n)
     z[start : start + d] = x
     half = np.tril(P) + np.triu(np.full((n, n), np.nan), 1)
-    step.gain_inplace(g, half, n, start, x)
+    step.gain_inplace(g, half, start, x)
     np.testing.assert_allclose(g, P @ z, rtol=1e-12)
     assert step.quadratic(half, start, x) == pytest.approx(z @ P @ z, rel=1e-12)
 
@@ -98,7 +98,7 @@ def test_fading_a_task_scales_its_rows_and_columns(start):
     rng = np.random.default_rng(3)
     P = symmetric(rng, 6)
     half = np.tril(P)
-    step.fade_own_inplace(half, 6, start, 2, 0.25)
+    step.fade_own_inplace(half, start, 2, 0.25)
     D = np.ones(6)
     D[start : start + 2] = 2.0
     faded = D[:, None] * P * D
@@ -447,3 +447,56 @@ def test_a_rescue_knows_whose_errors_are_whose():
     assert rls.progressive_inplace(state, u[None], np.ones(1), *where, *steps, 3.0, np.empty(1), np.empty(0)) == 1
     assert state.guarded.tolist() == [0, 1]
     assert state.errors[:, step.SEEN].tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [1, 5, 17, 300])
+@pytest.mark.parametrize("room", [8, 24])
+def test_terms_that_wait_are_taken_up_together(n, room):
+    rng = np.random.default_rng(20)
+    P, G, losses = symmetric(rng, n), 0.1 * rng.normal(size=(room, n)), rng.normal(size=room)
+    losses[-3:] = 0.0  # fewer may be waiting than there is room for
+    half = np.tril(P)
+    fs.flush_inplace(half, G, losses_left := losses.copy())
+    np.testing.assert_allclose(half, np.tril(P - G.T @ (losses[:, None] * G)), rtol=1e-12, atol=1e-12)
+    assert not losses_left.any()
+
+
+def test_no_variance_turns_negative_when_terms_are_taken_up():
+    half, G = np.tril(np.ones((3, 3))), np.zeros((8, 3))
+    G[0], G[1] = [1.0, 1.0, 0.5], [0.1, 0.0, 0.0]
+    fs.flush_inplace(half, G, np.array([1.0, 1.0, 0, 0, 0, 0, 0, 0]))
+    np.testing.assert_allclose(np.diag(half), [2.0**-52 * 1.01, 2.0**-52, 0.75])
+
+
+@pytest.mark.parametrize("room", [0, 8])
+def test_what_waits_is_taken_up_before_the_scale_is_folded(room):
+    rng = np.random.default_rng(21)
+    state, P = filters(rng, 1, 4, room=room)
+    X, y, n = rng.normal(size=(40, 2)), rng.normal(size=40), 40
+    fades = np.tile([0.7, 1.0, 1.0], (n, 1))
+    steps = fades, np.zeros(n), 1.0, np.zeros((1, 2, 2)), np.zeros((0, 1, 1)), np.zeros((0, 1))
+    tasks = np.arange(n) % 2
+    mean, ends = np.empty(n), np.arange(1, n + 1)
+    assert rls.progressive_inplace(state, X, y, tasks, np.ones(n), ends, *steps, 0.0, mean, np.empty(0)) == n
+    information = np.linalg.inv(P[0])
+    for x, t in zip(X, tasks, strict=True):
+        z = stack(x, t, 2)
+        information = 0.7 * information + np.outer(z, z)
+    np.testing.assert_allclose(whole(fs.covariances(state)[0]), np.linalg.inv(information), rtol=1e-9)
+
+
+def test_all_filters_that_wind_up_are_made_anew_at_once():
+    state = fs.fresh_filters(np.ones((3, 2)), np.tile(np.eye(2), (3, 1, 1)), np.tile(np.eye(2), (3, 1, 1)), 2)
+    state.covariance[[0, 2]] *= 1e9
+    state.base[[0, 2]] *= 1e-9
+    guard.unwind_inplace(state, -1, 2, np.ones((3, 1, 1)), np.ones((3, 1)))
+    assert state.guarded.tolist() == [1, 0, 1]
+    assert state.covariance.max() < 1e7
+    n = 6  # and so are they where the clock makes them wind up
+    moves = np.where(np.arange(n) % 3 == 0, 1e-9, 0.0)
+    steps = np.ones((n, 3)), moves, 1.0, np.zeros((3, 1, 1)), np.ones((3, 1, 1)), np.ones((3, 1))
+    mean, nothing, tasks = np.empty(n), np.zeros((n, 2)), np.arange(n) % 3
+    ends, ones = np.array([3, 6]), np.ones(n)
+    assert rls.progressive_inplace(state, nothing, ones, tasks, ones, ends, *steps, 0.0, mean, np.empty(0)) == n
+    assert state.guarded.min() >= 1
+    assert state.covariance.max() < 1e8

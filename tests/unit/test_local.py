@@ -222,7 +222,7 @@ def test_the_tolerance_bounds_how_far_forecasts_are_off(tolerance):
         off = np.sqrt(np.mean((forecasts[0] - forecasts[1]) ** 2))
         usual = np.abs(y - forecasts[0]).mean()
         if labels >= 2:
-            assert off <= 10 * tolerance * usual
+            assert off <= 20 * tolerance * usual
 
 
 def test_edges_that_are_not_there_are_no_edges():
@@ -230,3 +230,46 @@ def test_edges_that_are_not_there_are_no_edges():
     model = bd.MTWRLS(bd.TaskGraph(S), 1, solver="local")
     model.learn_many(np.ones((5, 1)), np.arange(5.0), range(5))
     np.testing.assert_allclose(model.coef[:, 0], np.arange(5) / 1.1)
+
+
+@pytest.mark.parametrize(("penalty", "most"), [(1.0, 1e-3), (1e-3, 1e-3), (1e-6, 2e-3), (1e-10, 2e-3)])
+@pytest.mark.parametrize("weight", [1.0, 1e-6])
+def test_the_tolerance_holds_whatever_the_penalty_and_the_units_of_weights(penalty, most, weight):
+    """Where samples are fewer than features, next to nothing but the prior says where the weights are."""
+    rng = np.random.default_rng(9)
+    n, d = 100, 10
+    graph = bd.TaskGraph.nearest(rng.random((n, 2)), k=6)
+    W = rng.normal(size=d) + 0.1 * rng.normal(size=(n, d))
+    models = [bd.MTWRLS(graph, d, penalty * weight, solver=solver) for solver in ("blocked", "local")]
+    for label in range(9):
+        X = rng.normal(size=(n, d))
+        y = (X * W).sum(axis=1) + 0.1 * rng.normal(size=n)
+        given = {"rounds": np.full(n, label), "weights": np.full(n, weight)}
+        errors = [np.sqrt(np.mean((m.progressive(X, y, np.arange(n), **given) - y) ** 2)) for m in models]
+        assert label < 2 or errors[1] / errors[0] < 1 + most
+
+
+def test_a_group_cut_short_is_solved_alike_with_and_without_threads(monkeypatch):
+    rng = np.random.default_rng(10)
+    graph = graph_of(rng, 300)
+    X, y = rng.normal(size=(900, 2)), rng.normal(size=900)
+    X[606] = 1e100
+    models = [bd.MTWRLS(graph, 2, forgetting=Exponential(0.3, per="round"), solver="local") for _ in range(2)]
+    for model, threaded in zip(models, (10**9, 1), strict=True):
+        monkeypatch.setattr(local, "THREADED", threaded)
+        with pytest.raises(bd.NumericalError, match="sample 606"):
+            model.progressive(X, y, np.tile(np.arange(300), 3), rounds=np.repeat(np.arange(3), 300))
+    assert dumps(models[0]) == dumps(models[1])
+
+
+def test_a_new_task_is_as_tied_after_much_was_forgotten():
+    rng = np.random.default_rng(11)
+    model = bd.MTWRLS(graph_of(rng, 8), 1, forgetting=Exponential(0.5, per="round"), solver="local")
+    for label in range(9):
+        model.learn_many(rng.normal(size=(8, 1)), rng.normal(size=8), range(8), rounds=np.full(8, label))
+    model.add_task("new", similar_to={2: 0.5})
+    state = model.state
+    C = sparse.csr_array((state.links, state.neighbours, state.starts), shape=(9, 9)).sum(axis=1) + state.diagonal
+    ridge = state.totals[0, 3] * C
+    np.testing.assert_allclose(ridge[:8], 0.1 * 0.5**9, rtol=1e-9)
+    assert ridge[8] == pytest.approx(0.1)

@@ -103,3 +103,23 @@ def test_a_sample_that_is_refused_amid_a_block_leaves_no_trace():
         with pytest.raises(bd.NumericalError):
             model.learn_one(x, y, task="ab")
         assert dumps(model) == before
+
+
+@pytest.mark.parametrize(("penalty", "size"), [(1e-10, 100.0), (1e-12, 10.0), (1e-14, 1.0)])
+def test_it_does_not_break_down_where_the_dense_one_does_not(penalty, size):
+    rng = np.random.default_rng(4)
+    graph = random_graph(rng, 10, ridge=1.0)
+    X, y, tasks, _ = random_stream(rng, 10, 10, n_rounds=15)
+    for solver in ("dense", "blocked"):
+        model = bd.MTWRLS(graph, 10, penalty, solver=solver)
+        model.learn_many(size * X, y, tasks)
+        assert model.samples == len(y)
+
+
+def test_a_rescue_amid_a_block_forgets_what_was_waiting():
+    model = bd.MTWRLS(bd.TaskGraph.pooled(range(2)), 2, 1e-6, 0.9, solver="blocked")
+    rng = np.random.default_rng(5)
+    for i, value in enumerate(rng.normal(size=400)):
+        model.learn_one([value, value], value, task=i % 2)
+        assert not model.state.losses[0, model.state.pending[0] :].any()
+    assert model.health.guarded > 0

@@ -72,8 +72,16 @@ def test_a_newer_version_is_refused(model, monkeypatch):
     monkeypatch.setattr("braided.state.VERSION", 99)
     data = dumps(model)
     monkeypatch.undo()
-    with pytest.raises(bd.FileError, match=r"file\.braided has version 99, this braided reads up to 1: update braided"):
+    with pytest.raises(bd.FileError, match=r"file\.braided has version 99, this braided reads up to 2: update braided"):
         loads(data, "file.braided")
+
+
+def test_an_older_version_is_refused(model, monkeypatch):
+    monkeypatch.setattr("braided.state.VERSION", 1)
+    data = dumps(model)
+    monkeypatch.undo()
+    with pytest.raises(bd.FileError, match="has version 1, this braided reads 2: learn the model anew"):
+        loads(data)
 
 
 class Bomb:
@@ -134,5 +142,5 @@ def test_the_header_is_plain_json(model):
     data = dumps(model)
     size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
     header = json.loads(data[len(MAGIC) + 8 : len(MAGIC) + 8 + size])
-    assert header["version"] == 1
+    assert header["version"] == 2
     assert header["model"]["learner"] == "MTWRLS"

@@ -14,8 +14,12 @@ def compiled(function: Function, **more: Any) -> Function:
     Sums may be reordered and multiply-adds fused, which lets them use the vector units; NaN and infinity keep
     their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity. What is
     finite is told by comparing: `np.isfinite(a + b)` may be reordered until it is always true.
+
+    Whatever it calls is inlined. Else there would be several copies of a function, each optimised for its callers, and
+    which of them is run would hang on what is loaded first: other bits where it is compiled than where it is loaded.
     """
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}} | more
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}, "forceinline": True}
+    options |= more
     try:
         return cast(Function, njit(cache=True, **options)(function))
     except RuntimeError:  # pragma: no cover (a test runs it in a process of its own)

@@ -41,10 +41,8 @@ class Filters(NamedTuple):
     pending: Ints  # (F,) how many there are
     base: Floats  # (F, n, n) scale times the information that P started from
     gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
+    errors: Floats  # (T + 1, 3) if robust: mean of innovation² / variance, how many, how many unusual; last, of all
     guarded: Ints  # (F,) how often P was made anew from the information
-    errors: (
-        Floats  # (T + 1, 3) if robust: mean of innovation² / variance, how many, how many unusual; of all at the end
-    )
 
 
 def fresh_filters(
@@ -62,8 +60,8 @@ def fresh_filters(
         pending=np.zeros(n_filters, np.int64),
         base=information,
         gained=gained,
-        guarded=np.zeros(n_filters, np.int64),
         errors=fresh_errors(len(gained), noise),
+        guarded=np.zeros(n_filters, np.int64),
     )
 
 
@@ -81,9 +79,9 @@ def variances(filters: Filters) -> Floats:
 
 
 @compiled
-def flush_inplace(P: Floats, n: int, G: Floats, losses: Floats) -> None:
+def flush_inplace(P: Floats, G: Floats, losses: Floats) -> None:
     """Let P take up what is pending."""
-    lose_all_inplace(P, n, G, losses)
+    lose_all_inplace(P, G, losses)
     for k in range(losses.size):
         losses[k] = 0.0
 
@@ -112,7 +110,7 @@ def learn_inplace(
     It takes the rows of filter f one by one, as named tuples are slow to pass on; g is room to work in.
     """
     n, stop, waiting = w.size, start + x.size, pending[f]
-    gain_inplace(g, P, n, start, x)
+    gain_inplace(g, P, start, x)
     for k in range(waiting):
         lost, row = losses[k] * dot(G[k, start:stop], x), G[k]
         for i in range(n):
@@ -123,19 +121,19 @@ def learn_inplace(
     weight, loss = correct_inplace(w, totals, g, *sample, errors, task, robust, doubt)
     if weight >= 0.0:
         if own != 1.0:
-            fade_own_inplace(P, n, start, x.size, own)
+            fade_own_inplace(P, start, x.size, own)
             for k in range(waiting):
                 for i in range(start, stop):
                     G[k, i] /= np.sqrt(own)
         if losses.size == 0:
-            lose_inplace(P, n, g, loss)
+            lose_inplace(P, g, loss)
         else:
             for i in range(n):
                 G[waiting, i] = g[i]
             losses[waiting] = loss
             pending[f] = waiting + 1
             if waiting + 1 == losses.size:
-                flush_inplace(P, n, G, losses)
+                flush_inplace(P, G, losses)
                 pending[f] = 0
     return weight
 

@@ -5,6 +5,8 @@ and P winds up. Once a variance is far beyond that of the prior, or the arithmet
 anew, with a little of the prior put back.
 """
 
+from typing import Any
+
 import numpy as np
 
 from braided._compiled import compiled, inlined
@@ -103,7 +105,7 @@ def settle_inplace(filters: Filters, f: int, d: int, limits: Floats) -> bool:
     P, totals, m = filters.covariance[f], filters.totals[f], n // d
     scale = totals[SCALE]
     if filters.pending[f] > 0:
-        flush_inplace(P, n, filters.terms[f], filters.losses[f])
+        flush_inplace(P, filters.terms[f], filters.losses[f])
         filters.pending[f] = 0
     fold_inplace(P, totals, n)
     if limits.size == 0:
@@ -120,14 +122,6 @@ def unwind_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: F
             rebuild_inplace(filters, other, d, relation)
 
 
-@compiled
-def put_back_inplace(array: Floats, old: Floats) -> None:
-    """array ← old; `array[:] = old` would compile to a lot of code for shapes that differ."""
-    for i in range(array.size):
-        array[i] = old[i]
-
-
-@compiled
 def rescue_inplace(
     filters: Filters,
     f: int,
@@ -142,22 +136,16 @@ def rescue_inplace(
 ) -> float:
     """Learn a sample that was refused, by a P made anew; what `learn_inplace` returns."""
     n, d = filters.weights.shape[1], x.size
-    w, P, totals, base = filters.weights[f], filters.covariance[f], filters.totals[f], filters.base[f]
-    G, losses, gained = filters.terms[f], filters.losses[f], filters.gained[f * (n // d) : (f + 1) * (n // d)]
-    before = w.copy(), totals.copy(), losses.copy(), P.copy(), base.copy(), gained.copy()
-    counts = filters.pending[f], filters.guarded[f]
+    own = [array[f : f + 1] for array in (*filters[:7], filters.guarded)]
+    own.append(filters.gained[f * (n // d) : (f + 1) * (n // d)])
+    before = [array.copy() for array in own]
     if rebuild_inplace(filters, f, d, relation):
-        pending, g = filters.pending, np.empty(n)
-        counted = learn_inplace(
-            w, P, totals, G, losses, pending, f, g, start, x, y, weight, fade, filters.errors, task, robust
-        )
-        if counted >= 0.0:
-            return counted
-        put_back_inplace(w, before[0])
-        put_back_inplace(totals, before[1])
-        put_back_inplace(losses, before[2])
-        put_back_inplace(P.ravel(), before[3].ravel())
-        put_back_inplace(base.ravel(), before[4].ravel())
-        put_back_inplace(gained.ravel(), before[5].ravel())
-        filters.pending[f], filters.guarded[f] = counts
+        rows = (array[f] for array in filters[:5])
+        sample = (start, x, y, weight, fade, filters.errors, task, robust)
+        arguments: tuple[Any, ...] = (*rows, filters.pending, f, np.empty(n), *sample)
+        weight = learn_inplace(*arguments)
+        if weight >= 0.0:
+            return weight
+        for array, old in zip(own, before, strict=True):
+            array[:] = old
     return -1.0

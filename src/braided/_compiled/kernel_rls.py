@@ -45,11 +45,11 @@ DELTA, KXX = 0, 1  # and of their novelty
 class Dictionaries(NamedTuple):
     """State of F dictionaries with room for `capacity` elements each."""
 
+    norms: Floats  # (F, capacity) k(x, x) of the elements, the diagonal of K
+    precision: Floats  # (F, capacity) the diagonal of K⁻¹
     inputs: Floats  # (F, capacity, d) the elements
     rows: Ints  # (F, capacity) the row of `prior` each element belongs to
-    norms: Floats  # (F, capacity) k(x, x) of the elements, the diagonal of K
     factor: Floats  # (F, capacity, capacity) U, upper triangular, K = U'U
-    precision: Floats  # (F, capacity) the diagonal of K⁻¹
     usage: Floats  # (F, capacity) mean square of an element's share a in later inputs; where there is a budget
     age: Floats  # (F, capacity) inputs that it is the mean of
     weights: Floats  # (F, capacity) β
@@ -236,7 +236,7 @@ def learn_inplace(
     doubt = rounding(P, 0, phi)
     given, loss = correct_inplace(w, totals, g, 0, phi, y, weight, 1.0, 1.0, along, errors, task, robust, doubt)
     if given >= 0.0:
-        lose_inplace(P, phi.size, g, loss)
+        lose_inplace(P, g, loss)
     return given
 
 
@@ -308,7 +308,7 @@ def evict_inplace(dictionaries: Dictionaries, f: int, gone: int) -> None:
 
 
 @compiled
-def keep_to_budget_inplace(dictionaries: Dictionaries, f: int) -> None:
+def evict_least_inplace(dictionaries: Dictionaries, f: int) -> None:
     """Drop the element that matters least."""
     evict_inplace(dictionaries, f, least_relevant(dictionaries, f))
 
@@ -331,7 +331,6 @@ def restore_inplace(dictionaries: Dictionaries, limits: Limits) -> None:
 def absorb_inplace(
     dictionaries: Dictionaries,
     limits: Limits,
-    g: Floats,
     x: Floats,
     task: int,
     phi: Floats,
@@ -365,8 +364,8 @@ def absorb_inplace(
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
         w[m] = 0.0
         m += 1
-    sample = (phi[:m], y, weight)
-    given = learn_inplace(w[:m], P, totals, g[:m], *sample, limits.along, dictionaries.errors, task, limits.robust)
+    sample = (np.empty(m), phi[:m], y, weight)
+    given = learn_inplace(w[:m], P, totals, *sample, limits.along, dictionaries.errors, task, limits.robust)
     if given < 0.0:
         return False
     if bounded and given > 0.0:
@@ -448,7 +447,6 @@ def run_inplace(
     kept: Floats,
     told: Ints,
     novel: Floats,
-    g: Floats,
     X: Floats,
     y: Floats,
     tasks: Ints,
@@ -469,7 +467,7 @@ def run_inplace(
     capacity, last, largest = inputs.shape[1], kept.shape[0] - 1, 0
     for m in sizes:
         largest = max(largest, m)
-    bounded = limits.budget < UNBOUNDED
+    bounded, g = limits.budget < UNBOUNDED, np.empty(capacity)
     for n in range(group, ends.size):
         first, end = 0 if n == 0 else ends[n - 1], ends[n]
         if i == first and not restored:
@@ -545,23 +543,17 @@ def progressive_inplace(
     capacity = dictionaries.inputs.shape[1]
     places = min(int(np.diff(ends, prepend=0).max(initial=1)), KEPT)
     kept, told, novel = np.empty((places, capacity)), np.zeros((places, 2), np.int64), np.empty((places, 2))
-    stack, g = np.empty((program.shape[0], capacity)), np.empty(capacity)
+    stack = np.empty((program.shape[0], capacity))
     i, group, restored = 0, 0, False
     while True:
         i, group, why = run_inplace(
-            dictionaries.inputs,
-            dictionaries.rows,
-            dictionaries.factor,
-            dictionaries.usage,
-            dictionaries.age,
-            *dictionaries[7:],
+            *dictionaries[2:],  # but for norms and precision
             limits,
             program,
             stack,
             kept,
             told,
             novel,
-            g,
             X,
             y,
             tasks,
@@ -585,13 +577,14 @@ def progressive_inplace(
             coherence = 0.0
             if limits.coherence < 1.0:
                 elements = (dictionaries.inputs[f, :m], dictionaries.rows[f, :m], dictionaries.prior[row])
-                kernel_inplace(g, *elements, program, stack, X[i])
-                coherence = coherent(g, dictionaries.norms[f, :m], kxx)
+                k = np.empty(m)
+                kernel_inplace(k, *elements, program, stack, X[i])
+                coherence = coherent(k, dictionaries.norms[f, :m], kxx)
             new = novel[place, DELTA], kxx, coherence
-            if not absorb_inplace(dictionaries, limits, g, X[i], tasks[i], kept[place], *new, y[i], weights[i]):
+            if not absorb_inplace(dictionaries, limits, X[i], tasks[i], kept[place], *new, y[i], weights[i]):
                 return i, False
             if dictionaries.sizes[f] > limits.budget:
-                keep_to_budget_inplace(dictionaries, f)
+                evict_least_inplace(dictionaries, f)
             i += 1
         else:
             return i, why == FULL

@@ -7,9 +7,10 @@ the prior, C = penalty · A, which is sparse. Neither Φ_t nor ψ is stored, but
     R  residual (N, d), ψ − K w: zero at the solution
     P  covariance (N, d, d), P_t = (Φ_t + C_tt I)⁻¹: that of a task whose neighbours' weights are known
 
-A sample of task t changes R_t, and P_t by the recursion of one small filter. Then one of two solvers (solve.py) takes w
-to where the residual is small again: its energy R'P R, about what the objective is above its minimum by, is below that
-of forecasts that are all off by `tolerance` of the usual innovation; free of the units of x and y, and of their levels.
+A sample of task t changes R_t, and P_t by the recursion of one small filter. Then one of two solvers (solve.py) moves w
+until little is left to be moved: P_t R_t is what a task's weights would move by next, and forecasts, on the mean over
+usual inputs, may then move by no more than `tolerance` of the usual innovation. That hangs neither on the units of
+inputs, targets and sample weights, nor on levels, nor on how strong the prior is.
 
 Uniform forgetting fades K, ψ and R alike, which moves no weight. What is stored does not fade; samples count the more
 instead: K = K_stored / scale, P = scale · P_stored, until the scale is folded in.
@@ -21,6 +22,7 @@ from braided._compiled import compiled, unlocked
 from braided._compiled.linear import dot, invert_inplace
 from braided._compiled.solve import (
     CHUNK,
+    LATELY,
     MOST,
     PRIOR,
     USUAL,
@@ -40,12 +42,16 @@ from braided._compiled.step import (
     SCALE,
     SEEN,
     SQUARE,
+    TOLERANCE,
     UNUSUAL,
     WINDOW,
     deviation,
     fade_evidence_inplace,
     fresh_errors,
     fresh_totals,
+    learn_error_inplace,
+    quadratic,
+    rounding,
     usual_square,
 )
 from braided.types import Floats, Ints
@@ -54,7 +60,7 @@ LARGE = 1e70  # no value, and no innovation, may be larger: squares of products 
 FLOOR = 1e-6  # of the prior, below which it does not fade
 ROUND = 16  # a group of more samples than a sixteenth of the tasks is solved as a round
 PATIENCE = 4  # relaxations for each task, which cost about as much as conjugate gradients that take over then
-SUM, SIZE, WEIGHT, RATIO, FEWER, MANY = range(6)  # what chunks sum while they learn
+SQUARES, SIZES, WEIGHTS, RATIOS, REDUCED, SAMPLES = range(6)  # what chunks sum while they learn
 
 
 def fresh_local(
@@ -63,23 +69,27 @@ def fresh_local(
     """Return the state before the first sample, for C by rows without its diagonal, and its diagonal."""
     n = diagonal.size
     covariance = np.eye(d) / diagonal[:, None, None]
-    totals = np.append(fresh_totals(1, noise), [[1.0, noise]], axis=1)
+    totals = np.append(fresh_totals(1, noise), [[1.0, noise, 0.0]], axis=1)
     graph = starts, neighbours, links, diagonal, places
-    return Local(np.zeros((n, d)), np.zeros((n, d)), covariance, totals, *graph, fresh_errors(n, noise))
+    return Local(np.zeros((n, d)), np.zeros((n, d)), covariance, totals, np.zeros(d), *graph, fresh_errors(n, noise))
 
 
 def fresh_room(n: int, d: int) -> Room:
     """Return room for N tasks."""
     z, p, q = np.zeros((3, n, d))
-    return Room(z, p, q, np.zeros((-(-n // CHUNK), MANY + 1)), np.zeros(n, np.int64), np.zeros(n, np.int64))
+    return Room(z, p, q, np.zeros((-(-n // CHUNK), SAMPLES + 1 + d)), np.zeros(n, np.int64), np.zeros(n, np.int64))
 
 
 @compiled
 def learnable(local: Local, X: Floats, y: Floats, tasks: Ints, weights: Floats) -> int:
-    """How many samples of a group come before the first that is not finite, or whose squares would overflow."""
+    """How many samples of a group come before the first that is not finite, overflows, or finds P without digits."""
     for i in range(tasks.size):
-        v = weights[i]
+        v, P = weights[i] * local.totals[0, SCALE], local.covariance[tasks[i]]
         e = y[i] - dot(local.weights[tasks[i]], X[i])
+        doubt = v * rounding(P, 0, X[i])
+        if doubt > TOLERANCE and doubt > TOLERANCE * (1.0 + v * quadratic(P, 0, X[i])):
+            return i
+        v = weights[i]
         if not (0.0 <= v <= LARGE and abs(e) <= LARGE and max(v, 1.0) * max(e * e, dot(X[i], X[i])) <= LARGE * LARGE):
             return i
     return tasks.size
@@ -123,7 +133,7 @@ def learn_range_inplace(
     """
     W, R, P, errors, g = local.weights, local.residual, local.covariance, local.errors, np.empty(X.shape[1])
     for chunk in range(first // CHUNK, -(-last // CHUNK)):
-        for column in range(MANY + 1):
+        for column in range(room.sums.shape[1]):
             room.sums[chunk, column] = 0.0
     for i in range(tasks.size):
         t, weight = tasks[i], stored[i]
@@ -132,56 +142,65 @@ def learn_range_inplace(
         sums, x = room.sums[t // CHUNK], X[i]
         e = y[i] - dot(W[t], x)
         variance = max(apply_inplace(g, P[t], x), 0.0)
-        sums[WEIGHT] += weight
+        size = abs(e)
+        sums[WEIGHTS] += weight
+        sums[SAMPLES] += 1.0
+        for k in range(x.size):
+            sums[SAMPLES + 1 + k] += x[k] * x[k]
         if robust > 0.0:
             square = weights[i] * e * e / (1.0 + weight * variance)
             most = robust * robust * usual_square(errors, t)
             unusual = square > most > 0.0
             if unusual:
                 square, weight = most, 1.0 / (weights[i] * e * e / (most * weight) - variance)
-            own = errors[t]
-            own[SEEN] = min(own[SEEN] + 1.0, WINDOW)
-            own[SQUARE] += (square - own[SQUARE]) / own[SEEN]
-            own[UNUSUAL] += unusual
-            sums[RATIO] += square
-            sums[FEWER] += unusual
-            sums[MANY] += 1.0
+                size = np.sqrt(most * (1.0 + weight * variance) / weights[i])
+            learn_error_inplace(errors[t], square, unusual)
+            sums[RATIOS] += square
+            sums[REDUCED] += unusual
         learn_inplace(R[t], P[t], x, e, weight, g, variance)
-        sums[SUM] += weight * e * e
-        sums[SIZE] += weight * abs(e)
+        sums[SQUARES] += weight * e * e
+        sums[SIZES] += size
 
 
 @compiled
 def weigh_inplace(stored: Floats, weights: Floats, fades: Floats, first: int, scale: float) -> tuple[int, float]:
-    """stored ← weights in stored units, until the scale should be folded; how many it is for, and the scale."""
+    """stored ← weights in stored units, up to before a fade that should be folded in; how many, and the scale."""
     for i in range(first, weights.size):
+        if scale / fades[i] > FOLD:
+            return i, scale
         scale /= fades[i]
         stored[i] = weights[i] * scale
-        if scale > FOLD:
-            return i + 1, scale
     return weights.size, scale
 
 
 @compiled
-def account_inplace(local: Local, sums: Floats, scale: float) -> bool:
-    """Take what chunks learned up to `scale` into the totals, and fold that in time; whether the prior was held."""
+def account_inplace(local: Local, sums: Floats, scale: float) -> None:
+    """Take what chunks learned up to `scale` into the totals."""
     totals, pooled = local.totals[0], local.errors[-1]
     fade_evidence_inplace(totals, totals[SCALE] / scale)
-    size, weight, many = total_of(sums, SIZE), total_of(sums, WEIGHT), total_of(sums, MANY)
     totals[SCALE] = scale
-    totals[RESIDUAL] += total_of(sums, SUM) / scale
-    totals[COUNT] += weight / scale
-    if weight > 0.0:
-        window = min(totals[COUNT], local.diagonal.size)
-        totals[USUAL] += (size / weight - totals[USUAL]) * min(weight / scale / window, 1.0)
+    totals[RESIDUAL] += total_of(sums, SQUARES) / scale
+    totals[COUNT] += total_of(sums, WEIGHTS) / scale
+    many = total_of(sums, SAMPLES)
     if many > 0.0:
+        totals[LATELY] = min(totals[LATELY] + many, local.diagonal.size)
+        share = min(many / totals[LATELY], 1.0)
+        totals[USUAL] += (total_of(sums, SIZES) / many - totals[USUAL]) * share
+        for k in range(local.squares.size):
+            local.squares[k] += (total_of(sums, SAMPLES + 1 + k) / many - local.squares[k]) * share
+    if total_of(sums, RATIOS) > 0.0:
         pooled[SEEN] = min(pooled[SEEN] + many, WINDOW)
-        pooled[SQUARE] += (total_of(sums, RATIO) / many - pooled[SQUARE]) * min(many / pooled[SEEN], 1.0)
-        pooled[UNUSUAL] += total_of(sums, FEWER)
-    if scale > FOLD:
-        fold_inplace(local)
-        return hold_inplace(local)
-    return False
+        pooled[SQUARE] += (total_of(sums, RATIOS) / many - pooled[SQUARE]) * min(many / pooled[SEEN], 1.0)
+        pooled[UNUSUAL] += total_of(sums, REDUCED)
+
+
+@compiled
+def fade_inplace(local: Local, factor: float) -> bool:
+    """Fold a fade in before what follows is learned, so that P keeps its digits; whether the prior was held."""
+    fade_evidence_inplace(local.totals[0], factor)
+    local.totals[0, SCALE] /= factor
+    fold_inplace(local)
+    return hold_inplace(local)
 
 
 @compiled
@@ -256,14 +275,18 @@ def absorb_inplace(
     local: Local, room: Room, X: Floats, y: Floats, tasks: Ints, weights: Floats, fades: Floats, robust: float
 ) -> bool:
     """Learn samples without moving w; whether the prior was held."""
-    stored = np.empty(weights.size)
+    stored, left = np.empty(weights.size), fades.copy()
     first, held = 0, False
     while first < weights.size:
-        end, scale = weigh_inplace(stored, weights, fades, first, local.totals[0, SCALE])
-        low, high = tasks[first:end].min() // CHUNK, tasks[first:end].max() // CHUNK + 1  # a sample touches one only
-        samples = (X[first:end], y[first:end], tasks[first:end], weights[first:end], stored[first:end])
-        learn_range_inplace(local, room, *samples, robust, low * CHUNK, high * CHUNK)
-        held |= account_inplace(local, room.sums[low:high], scale)
+        end, scale = weigh_inplace(stored, weights, left, first, local.totals[0, SCALE])
+        if end > first:
+            low, high = tasks[first:end].min() // CHUNK, tasks[first:end].max() // CHUNK + 1  # of one sample, one chunk
+            samples = (X[first:end], y[first:end], tasks[first:end], weights[first:end], stored[first:end])
+            learn_range_inplace(local, room, *samples, robust, low * CHUNK, high * CHUNK)
+            account_inplace(local, room.sums[low:high], scale)
+        if end < weights.size:
+            held |= fade_inplace(local, left[end])
+            left[end] = 1.0
         first = end
     return held
 
@@ -290,12 +313,14 @@ def progressive_inplace(
     n = local.diagonal.size
     first = 0
     for end in ends:
-        predict(local, X[first:end], tasks[first:end], mean[first:end], std[first:end] if std.size else std)
+        predict(local, X[first:end], tasks[first:end], mean[first:end], std[first:end])
         stop = first + learnable(local, X[first:end], y[first:end], tasks[first:end], weights[first:end])
+        if stop == first and first < end:
+            return first
         samples = (X[first:stop], y[first:stop], tasks[first:stop], weights[first:stop], fades[first:stop])
         held = absorb_inplace(local, room, *samples, robust)
         limit = limit_of(local, tolerance)
-        if held or ROUND * (stop - first) > n or push_inplace(local, room, limit / n, samples[2], PATIENCE * n) < 0:
+        if held or ROUND * (end - first) > n or push_inplace(local, room, limit / n, samples[2], PATIENCE * n) < 0:
             solve_inplace(local, room, limit, MOST)
         first = stop
         if stop < end:

@@ -13,10 +13,10 @@ import numpy as np
 
 from braided._compiled import compiled, unlocked
 from braided._compiled.linear import dot
-from braided._compiled.step import COUNT, RESIDUAL, SCALE
+from braided._compiled.step import RESIDUAL, SCALE
 from braided.types import Floats, Ints
 
-PRIOR, USUAL = 3, 4  # more columns of Local.totals
+PRIOR, USUAL, LATELY = 3, 4, 5  # more columns of Local.totals
 CHUNK = 256  # tasks whose sums are taken together, whichever thread takes them: the same bits on one as on many
 MOST = 1000  # iterations of conjugate gradients
 
@@ -27,7 +27,8 @@ class Local(NamedTuple):
     weights: Floats  # (N, d)
     residual: Floats  # (N, d)
     covariance: Floats  # (N, d, d)
-    totals: Floats  # (1, 5) as in Filters; then what is left of the prior, and the usual size of an innovation
+    totals: Floats  # (1, 6) as in Filters; what is left of the prior; usual size of an innovation, and of how many
+    squares: Floats  # (d,) usual square of each feature
     starts: Ints  # (N + 1,) of each task's neighbours
     neighbours: Ints
     links: Floats
@@ -42,7 +43,7 @@ class Room(NamedTuple):
     z: Floats  # (N, d) P r
     p: Floats  # (N, d) direction
     q: Floats  # (N, d) K p
-    sums: Floats  # (chunks, 6)
+    sums: Floats  # (chunks, 6 + d) what each chunk sums; solvers use the first two
     queue: Ints  # (N,)
     queued: Ints  # (N,)
 
@@ -66,18 +67,29 @@ def total_of(sums: Floats, column: int) -> float:
     return total
 
 
+@compiled
+def move_of(squares: Floats, step: Floats) -> float:
+    """The square of what a forecast moves by, on the mean over usual inputs, when weights make this step."""
+    total = 0.0
+    for k in range(step.size):
+        total += squares[k] * step[k] * step[k]
+    return total
+
+
 @unlocked
 def step_inplace(local: Local, room: Room, alpha: float, first: int, last: int) -> None:
-    """First half of an iteration, for tasks `first` to `last`: w += α p, r −= α q, z ← P r; sums of r'z."""
-    W, R, z, p, q = local.weights, local.residual, room.z, room.p, room.q
+    """First half of an iteration, for tasks `first` to `last`: w += α p, r −= α q, z ← P r; sums of r'z and moves."""
+    W, R, z, p, q, squares = local.weights, local.residual, room.z, room.p, room.q, local.squares
     for start in range(first, last, CHUNK):
-        total = 0.0
+        total, move = 0.0, 0.0
         for t in range(start, min(start + CHUNK, last)):
             for k in range(W.shape[1]):
                 W[t, k] += alpha * p[t, k]
                 R[t, k] -= alpha * q[t, k]
             total += apply_inplace(z[t], local.covariance[t], R[t])
+            move += move_of(squares, z[t])
         room.sums[start // CHUNK, 0] = total
+        room.sums[start // CHUNK, 1] = move
 
 
 @unlocked
@@ -104,12 +116,12 @@ def turn_inplace(local: Local, room: Room, beta: float, first: int, last: int) -
 
 @compiled
 def solve_inplace(local: Local, room: Room, limit: float, most: int) -> int:
-    """Conjugate gradients until the energy of the residual is at most `limit`; the number of iterations, of `most`."""
+    """Conjugate gradients until the moves that are left add up to at most `limit`; the iterations, of `most`."""
     n = local.weights.shape[0]
     step_inplace(local, room, 0.0, 0, n)
     energy, beta = total_of(room.sums, 0), 0.0
     for iteration in range(most):
-        if not energy > limit:
+        if not total_of(room.sums, 1) > limit:
             return iteration
         turn_inplace(local, room, beta, 0, n)
         along = total_of(room.sums, 0)
@@ -124,10 +136,12 @@ def solve_inplace(local: Local, room: Room, limit: float, most: int) -> int:
 
 @compiled
 def push_inplace(local: Local, room: Room, limit: float, tasks: Ints, most: int) -> int:
-    """Relax tasks whose residual has an energy above `limit`, from `tasks` on; how many, or −1 if not in `most`."""
+    """Relax tasks whose move is above `limit`, from `tasks` on; how many were, or −1 if `most` were not enough."""
     W, R, queue, queued = local.weights, local.residual, room.queue, room.queued
     n, d = W.shape
-    prior = local.totals[0, PRIOR]
+    prior, largest = local.totals[0, PRIOR], 0.0
+    for k in range(d):
+        largest = max(largest, local.squares[k])
     step = np.empty(d)
     head = length = relaxed = 0
     for t in tasks:
@@ -141,7 +155,7 @@ def push_inplace(local: Local, room: Room, limit: float, tasks: Ints, most: int)
         length -= 1
         queued[t] = 0
         energy = apply_inplace(step, local.covariance[t], R[t])
-        if relaxed < most and energy > limit:
+        if relaxed < most and move_of(local.squares, step) > limit:
             relaxed += 1
             local.totals[0, RESIDUAL] -= energy / local.totals[0, SCALE]
             for k in range(d):
@@ -153,8 +167,8 @@ def push_inplace(local: Local, room: Room, limit: float, tasks: Ints, most: int)
                 for k in range(d):
                     R[j, k] -= link * step[k]
                     square += R[j, k] * R[j, k]
-                # R'P R is at most R'R / C_tt
-                if not queued[j] and square > limit * prior * local.diagonal[j]:
+                # no step P R is longer than R / C_jj
+                if not queued[j] and largest * square > limit * (prior * local.diagonal[j]) ** 2:
                     tail = head + length
                     queue[tail if tail < n else tail - n] = j
                     queued[j] = 1
@@ -164,10 +178,5 @@ def push_inplace(local: Local, room: Room, limit: float, tasks: Ints, most: int)
 
 @compiled
 def limit_of(local: Local, tolerance: float) -> float:
-    """The energy, in stored units, that the residual of all tasks may have: (tolerance · usual innovation)² a sample.
-
-    Before each task has one, the forecasts of those without are to be as good as if it had.
-    """
-    totals = local.totals[0]
-    samples = max(totals[COUNT], float(local.diagonal.size))
-    return totals[SCALE] * samples * (tolerance * totals[USUAL]) ** 2
+    """What the moves that are left may add up to: (tolerance · usual innovation)² for each task."""
+    return local.diagonal.size * (tolerance * local.totals[0, USUAL]) ** 2

@@ -13,7 +13,7 @@ from braided.types import Floats
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of totals
 SQUARE, SEEN, UNUSUAL = 0, 1, 2  # the columns of errors
-FOLD = 2.0**10  # fold the scale into P, and look whether it winds up
+FOLD = 2.0**10  # above this, the scale is folded into P, and P is looked at for wind-up
 LARGEST = 1e300  # no entry of P grows beyond where there is no guard
 HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of what follows must not overflow
 LITTLE = 1e-3  # of a sample, what an expected noise counts for
@@ -46,11 +46,11 @@ def symmetric(lower: Floats) -> Floats:
 def noise_variance(totals: Floats) -> Floats:
     """Return the estimated variance of the noise of each filter; infinite before its first sample."""
     seen = totals[:, COUNT] > 0.0
-    return np.where(seen, totals[:, RESIDUAL] / np.where(seen, totals[:, COUNT], 1.0), np.inf)
+    return np.where(seen, np.maximum(totals[:, RESIDUAL], 0.0) / np.where(seen, totals[:, COUNT], 1.0), np.inf)
 
 
 @compiled
-def gain_inplace(g: Floats, P: Floats, n: int, start: int, x: Floats) -> None:
+def gain_inplace(g: Floats, P: Floats, start: int, x: Floats) -> None:
     """g ← P z, for z that holds x from `start` on and zeros elsewhere: reads d columns of P only."""
     stop = start + x.size
     for j in range(stop):
@@ -63,7 +63,7 @@ def gain_inplace(g: Floats, P: Floats, n: int, start: int, x: Floats) -> None:
             g[start + j] += own[j] * x[k]
             total += own[j] * x[j]
         g[start + k] = total
-    for i in range(stop, n):
+    for i in range(stop, g.size):
         g[i] = dot(P[i, start:stop], x)
 
 
@@ -102,12 +102,11 @@ def usual_square(errors: Floats, task: int) -> float:
 
 
 @compiled
-def learn_errors_inplace(errors: Floats, task: int, square: float, unusual: bool) -> None:
-    """Take up the square of an innovation over its variance, for its task and for all."""
-    for row in (errors[task], errors[-1]):
-        row[SEEN] = min(row[SEEN] + 1.0, WINDOW)
-        row[SQUARE] += (square - row[SQUARE]) / row[SEEN]
-        row[UNUSUAL] += unusual
+def learn_error_inplace(row: Floats, square: float, unusual: bool) -> None:
+    """Take up the square of an innovation over its variance in one row of the errors."""
+    row[SEEN] = min(row[SEEN] + 1.0, WINDOW)
+    row[SQUARE] += (square - row[SQUARE]) / row[SEEN]
+    row[UNUSUAL] += unusual
 
 
 @compiled
@@ -181,7 +180,8 @@ def correct_inplace(
     totals[RESIDUAL] += square
     totals[COUNT] += given
     if robust > 0.0 and given > 0.0:
-        learn_errors_inplace(errors, task, square, weight < given)
+        learn_error_inplace(errors[task], square, weight < given)
+        learn_error_inplace(errors[-1], square, weight < given)
     if own != 1.0:  # g ← D P D z, see fade_own_inplace
         root = 1.0 / np.sqrt(own)
         for i in range(n):
@@ -198,11 +198,11 @@ def limited(value: float) -> float:
 
 
 @compiled
-def fade_own_inplace(P: Floats, n: int, start: int, d: int, own: float) -> None:
+def fade_own_inplace(P: Floats, start: int, d: int, own: float) -> None:
     """P ← D P D, with 1/√own on the task's own places of the diagonal D and 1 elsewhere."""
     stop = start + d
     root = 1.0 / np.sqrt(own)
-    for i in range(start, n):
+    for i in range(start, P.shape[0]):
         if i < stop:
             for j in range(i + 1):
                 P[i, j] = limited(P[i, j] * root)
@@ -220,8 +220,9 @@ def fold_inplace(P: Floats, totals: Floats, n: int) -> None:
 
 
 @compiled
-def lose_inplace(P: Floats, n: int, g: Floats, loss: float) -> None:
+def lose_inplace(P: Floats, g: Floats, loss: float) -> None:
     """P ← P − loss g g'."""
+    n = g.size
     for i in range(n):
         factor = loss * g[i]
         row = P[i]
@@ -233,37 +234,28 @@ def lose_inplace(P: Floats, n: int, g: Floats, loss: float) -> None:
 
 
 @compiled
-def lose_group_inplace(
-    P: Floats, top: int, bottom: int, first: int, last: int, G: Floats, losses: Floats, k: int
-) -> None:
-    """P ← P − Σ loss g g' over eight terms from k on, in rows `top` to `bottom` and columns `first` to `last`."""
-    a, b, c, d = G[k, first:last], G[k + 1, first:last], G[k + 2, first:last], G[k + 3, first:last]
-    e, f, g, h = G[k + 4, first:last], G[k + 5, first:last], G[k + 6, first:last], G[k + 7, first:last]
+def lose_group_inplace(P: Floats, top: int, bottom: int, first: int, last: int, G: Floats, losses: Floats) -> None:
+    """P ← P − Σ loss g g' over eight terms, in rows `top` to `bottom` and columns `first` to `last`."""
+    a, b, c, d = G[0, first:last], G[1, first:last], G[2, first:last], G[3, first:last]
+    e, f, g, h = G[4, first:last], G[5, first:last], G[6, first:last], G[7, first:last]
     for i in range(top, bottom):
-        ai, bi, ci, di = (
-            losses[k] * G[k, i],
-            losses[k + 1] * G[k + 1, i],
-            losses[k + 2] * G[k + 2, i],
-            losses[k + 3] * G[k + 3, i],
-        )
-        ei, fi, gi, hi = (
-            losses[k + 4] * G[k + 4, i],
-            losses[k + 5] * G[k + 5, i],
-            losses[k + 6] * G[k + 6, i],
-            losses[k + 7] * G[k + 7, i],
-        )
+        ai, bi, ci, di = losses[0] * G[0, i], losses[1] * G[1, i], losses[2] * G[2, i], losses[3] * G[3, i]
+        ei, fi, gi, hi = losses[4] * G[4, i], losses[5] * G[5, i], losses[6] * G[6, i], losses[7] * G[7, i]
         row = P[i, first : min(last, i + 1)]
-        for j in range(row.size):  # of nine arrays: with more, the compiler gives up to vectorise it
+        for j in range(row.size):  # of nine arrays: with more, the compiler gives up vectorising it
             row[j] -= ai * a[j] + bi * b[j] + ci * c[j] + di * d[j] + ei * e[j] + fi * f[j] + gi * g[j] + hi * h[j]
 
 
 @compiled
-def lose_all_inplace(P: Floats, n: int, G: Floats, losses: Floats) -> None:
+def lose_all_inplace(P: Floats, G: Floats, losses: Floats) -> None:
     """P ← P − Σ loss g g' over all terms, a multiple of eight; tile by tile, each of which stays in the cache."""
+    n = P.shape[0]
     for first in range(0, n, WIDE):
+        last = min(first + WIDE, n)
         for top in range(first, n, HIGH):
+            bottom = min(top + HIGH, n)
             for k in range(0, losses.size, GROUP):
-                lose_group_inplace(P, top, min(top + HIGH, n), first, min(first + WIDE, n), G, losses, k)
+                lose_group_inplace(P, top, bottom, first, last, G[k : k + GROUP], losses[k : k + GROUP])
     for i in range(n):
         if not P[i, i] > 0.0:  # rounding has made it so
             P[i, i] = 0.0

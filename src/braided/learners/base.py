@@ -64,7 +64,7 @@ class Learner(ABC):
     n_features: int
     state: Any
     samples: int  # learned so far
-    _last_round: int  # label of the round learned last
+    _last_round: int = NO_ROUND  # label of the round learned last
 
     def __init__(self, graph: TaskGraph, n_features: int) -> None:
         """Check what all learners share, and start."""

@@ -151,14 +151,13 @@ class KernelLearner(Learner):
                 self._make_room(1)
                 x, y, task, weight = batch.X[i], batch.y[i], batch.tasks[i], batch.weights[i]
                 phi, novel = self._coordinates(x, task)
-                g = np.empty(len(phi))
                 if batch.opens[i] and self._limits.shrink < 1.0:
                     kernel_rls.restore_inplace(self.state, self._limits)
-                if not kernel_rls.absorb_inplace(self.state, self._limits, g, x, task, phi, *novel, y, weight):
+                if not kernel_rls.absorb_inplace(self.state, self._limits, x, task, phi, *novel, y, weight):
                     return i
                 f = self.state.places[task, 0]
                 if self.state.sizes[f] > self._limits.budget:
-                    kernel_rls.keep_to_budget_inplace(self.state, f)
+                    kernel_rls.evict_least_inplace(self.state, f)
             first = int(end)
         return first
 
@@ -173,9 +172,9 @@ class KernelLearner(Learner):
             raise InputError(f"the kernel gave {kappa!r} for X {points.shape}: it must give a finite number per row")
         phi = state.prior[row, np.append(state.rows[f, :m], row)] * kappa
         kxx = float(phi[m])
-        nearest = (phi[:m] ** 2 / state.norms[f, :m]).max(initial=0.0)
+        coherence = kernel_rls.coherent(phi, state.norms[f, :m], kxx)
         explained = kernel_rls.whiten_inplace(phi, state.factor[f], m)
-        return phi, (max(kxx - explained, 0.0), kxx, float(np.sqrt(nearest / kxx)) if kxx > 0.0 else 0.0)
+        return phi, (max(kxx - explained, 0.0), kxx, coherence)
 
     def _empty(self, n: int, prior: Floats, places: Ints, capacity: int = FIRST_CAPACITY) -> Dictionaries:
         """Return n dictionaries without elements."""

@@ -18,7 +18,7 @@ from braided.learners.samples import NO_ROUND, Batch
 from braided.types import Flags, Floats, Ints
 from braided.validate import positive
 
-ONE: Ints = np.array([1])
+END_OF_ONE: Ints = np.array([1])  # of the groups, where there is one sample
 
 
 class FilterLearner(Learner):
@@ -63,8 +63,7 @@ class FilterLearner(Learner):
         """Return what the weights start from."""
 
     def _steps(self, opens: Flags, labels: Ints, tasks: tuple[TaskKey, ...]) -> Steps:
-        last = getattr(self, "_last_round", NO_ROUND)
-        return steps_of(self.forgetting, self._prior, tasks, opens, labels, last, NO_ROUND)
+        return steps_of(self.forgetting, self._prior, tasks, opens, labels, self._last_round, NO_ROUND)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         forecast_inplace(mean, std, *self.state[:6], X, tasks, 0, len(tasks))
@@ -82,7 +81,13 @@ class FilterLearner(Learner):
         steps = self._at_once.get(opens)
         if steps is None:
             return False
-        sample: tuple[Any, ...] = (x.reshape(1, -1), np.array([y]), np.array([position]), np.array([weight]), ONE)
+        sample: tuple[Any, ...] = (
+            x.reshape(1, -1),
+            np.array([y]),
+            np.array([position]),
+            np.array([weight]),
+            END_OF_ONE,
+        )
         rest: tuple[Any, ...] = (
             steps.fades,
             steps.moves,
@@ -94,7 +99,7 @@ class FilterLearner(Learner):
             0,
             False,
         )
-        *_, why = run_inplace(*self.state[:8], self.state.errors, *sample, *rest)
+        *_, why = run_inplace(*self.state[:9], *sample, *rest)
         if why == SETTLE:
             f = 0 if len(self.state.weights) == 1 else position
             if settle_inplace(self.state, f, self.n_features, steps.limits):

@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from braided._compiled.local import (
     ROUND,
     account_inplace,
+    fade_inplace,
     fold_inplace,
     fresh_local,
     fresh_room,
@@ -95,6 +96,7 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
         residual=np.vstack([state.residual, np.zeros(d)]),
         covariance=np.concatenate([state.covariance, np.eye(d)[None] / (penalty * arrived.precision)]),
         totals=state.totals,
+        squares=state.squares,
         starts=starts,
         neighbours=neighbours,
         links=links,
@@ -107,10 +109,11 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
 def fits(local: Local, n_tasks: int, d: int) -> bool:
     """Whether a loaded state has the shapes, and its indices the range, that compiled code relies on."""
     n, n_links = len(local.weights), len(local.links)
-    shapes = ((n, d), (n, d), (n, d, d), (1, 5), (n + 1,), (n_links,), (n_links,), (n,), (n_tasks,), (n + 1, 3))
+    graph = ((n + 1,), (n_links,), (n_links,), (n,), (n_tasks,))
+    shapes = ((n, d), (n, d), (n, d, d), (1, 6), (d,), *graph, (n + 1, 3))
     if any(array.shape != shape for array, shape in zip(local, shapes, strict=True)):
         return False
-    kinds = "ffffiiffif"
+    kinds = "fffffiiffif"
     within = ((local.starts, n_links), (local.neighbours, n - 1), (local.places, n - 1))
     return (
         all(array.dtype.kind == kind for array, kind in zip(local, kinds, strict=True))
@@ -147,7 +150,7 @@ class Runner:
             first, end = int(batch.ends[group] - sizes[group]), int(batch.ends[after - 1])
             part = slice(first, end)
             columns = batch.X[part], batch.y[part], tasks[part], batch.weights[part]
-            made = mean[part], std[part] if std.size else std
+            made = mean[part], std[part]
             if large[group]:
                 done = self._learn_round(local, *columns, fades[part], *made)
             else:
@@ -173,7 +176,9 @@ class Runner:
         predict(local, X, tasks, mean, std)
         learned = learnable(local, X, y, tasks, weights)
         room, n = self.room(local), len(local.weights)
-        stored, first = np.empty(learned), 0
+        if not learned:
+            return 0
+        stored, left, first = np.empty(learned), fades.copy(), 0
         threads = min(os.cpu_count() or 1, THREADS)
         with ThreadPoolExecutor(threads) as pool:
 
@@ -183,15 +188,19 @@ class Runner:
                 return total_of(room.sums, 0)
 
             while first < learned:
-                end, scale = weigh_inplace(stored, weights[:learned], fades, first, local.totals[0, SCALE])
-                samples = (column[first:end] for column in (X, y, tasks, weights, stored))
-                at_once(learn_range_inplace, local, room, *samples, self.robust)
-                account_inplace(local, room.sums, scale)
+                end, scale = weigh_inplace(stored, weights[:learned], left, first, local.totals[0, SCALE])
+                if end > first:
+                    samples = (column[first:end] for column in (X, y, tasks, weights, stored))
+                    at_once(learn_range_inplace, local, room, *samples, self.robust)
+                    account_inplace(local, room.sums, scale)
+                if end < learned:
+                    fade_inplace(local, left[end])
+                    left[end] = 1.0
                 first = end
             limit, beta = limit_of(local, self.tolerance), 0.0
             energy = at_once(step_inplace, local, room, 0.0)
             for _ in range(MOST):  # as solve_inplace
-                along = at_once(turn_inplace, local, room, beta) if energy > limit else 0.0
+                along = at_once(turn_inplace, local, room, beta) if total_of(room.sums, 1) > limit else 0.0
                 if not along > 0.0:
                     break
                 local.totals[0, RESIDUAL] -= energy / along * energy / local.totals[0, SCALE]

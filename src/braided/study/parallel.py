@@ -52,7 +52,7 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
 
 
 def _compile(part: str) -> None:
-    """Let one process compile what the others then find on disk, or find it there itself."""
+    """Compile one part, or load it; what one process compiles, the others find on disk."""
     COMPILED[part](TaskGraph.pooled(range(2))).progressive(np.ones((2, 1)), np.ones(2), [0, 1])
 
 
