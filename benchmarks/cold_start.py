@@ -24,37 +24,43 @@ FIRST_CALLS = {
 
 
 def seconds(code, cache):
-    return seconds_of(["-c", code], cache)
+    return seconds_of(["-c", code], cache)[0]
 
 
 def seconds_of(arguments, cache):
+    """How long a process takes, and what it printed, if that is a number."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     start = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], check=True, env=environment, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    printed = subprocess.run([sys.executable, *arguments], check=True, env=environment, capture_output=True, text=True)
+    took = time.perf_counter() - start
+    try:
+        return took, f"{float(printed.stdout):.2f}"
+    except ValueError:
+        return took, ""
 
 
 def main():
     with tempfile.TemporaryDirectory() as cache:
         seconds("import braided, numba", cache)  # let the disk warm up
         bare = seconds("pass", cache)
-        print("| what, in a fresh process | seconds |")
-        print("|---|---|")
-        print(f"| python itself | {bare:.2f} |")
-        print(f"| import braided | {seconds('import braided', cache):.2f} |")
-        print(f"| a TaskGraph (SciPy, no Numba) | {seconds(SETUP, cache):.2f} |")
-        print(f"| import numba | {seconds('import numba', cache):.2f} |")
+        print("| what, in a fresh process | seconds | of which the call |")
+        print("|---|---|---|")
+        print(f"| python itself | {bare:.2f} | |")
+        print(f"| import braided | {seconds('import braided', cache):.2f} | |")
+        print(f"| a TaskGraph (SciPy, no Numba) | {seconds(SETUP, cache):.2f} | |")
+        print(f"| import numba | {seconds('import numba', cache):.2f} | |")
         for name, call in FIRST_CALLS.items():
-            code = f"{SETUP}; {call}"
+            code = f"{SETUP}; import time; start = time.perf_counter(); {call}; print(time.perf_counter() - start)"
             with tempfile.TemporaryDirectory() as empty:
-                print(f"| first call of {name}, nothing compiled | {seconds(code, empty):.2f} |")
-                print(f"| first call of {name}, compiled before | {seconds(code, empty):.2f} |", flush=True)
+                for state in ("nothing compiled", "compiled before"):
+                    whole, call_alone = seconds_of(["-c", code], empty)
+                    print(f"| first call of {name}, {state} | {whole:.2f} | {call_alone} |", flush=True)
         with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as folder:
             study = ["-m", "braided", "study", "--quick", "--out"]
-            first, second = (seconds_of([*study, f"{folder}/{run}"], empty) for run in "ab")
-        print(f"| braided study --quick, nothing compiled | {first:.1f} |")
-        print(f"| braided study --quick, compiled before | {second:.1f} |")
-        print(f"| what a study loses to compilation | {first - second:.1f} |")
+            first, second = (seconds_of([*study, f"{folder}/{run}"], empty)[0] for run in "ab")
+        print(f"| braided study --quick, nothing compiled | {first:.1f} | |")
+        print(f"| braided study --quick, compiled before | {second:.1f} | |")
+        print(f"| what a study loses to compilation | {first - second:.1f} | |")
 
 
 if __name__ == "__main__":

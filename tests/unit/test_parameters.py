@@ -280,6 +280,6 @@ def test_a_models_words():
     model = bd.MTWRLS(GRAPH, 2, penalty=0.5, forgetting=0.9)
     assert repr(model).endswith(
         "n_features=2, penalty=0.5, forgetting=Exponential(factor=0.9, per='sample'), robust=None, noise=None, "
-        "solver='auto', tolerance=0.0003) after 0 samples, dense"
+        "solver='auto', tolerance=0.0002) after 0 samples, dense"
     )
     assert repr(bd.ELM(5) | model).startswith("ELM(hidden=5, seed=0) | MTWRLS(")

@@ -93,9 +93,9 @@ class MTWRLS(FilterLearner):
         the neighbours' neighbours as known. "auto" takes "local" on a sparse graph from 2,000 weights on, where the
         policy allows it, "blocked" from 64 on, and else "dense"; `uses` tells which.
     tolerance
-        Of solver="local": how far the forecasts may be, on the mean, from those of the exact solution, as a share of
-        the usual innovation. It is the residual of the equations that is measured, in the norm of the information, and
-        iterations go on until it is small enough.
+        Of solver="local": iterations go on until the forecasts of all tasks would move, in the mean square and at usual
+        inputs, by no more than this share of the usual innovation. How far they then are from the exact solution's is
+        of that order, and some times it in the first rounds.
     """
 
     parameters = (*FilterLearner.parameters, "solver", "tolerance")
@@ -111,7 +111,7 @@ class MTWRLS(FilterLearner):
         robust: float | None = None,
         noise: float | None = None,
         solver: Solver = "auto",
-        tolerance: float = 3e-4,
+        tolerance: float = 2e-4,
     ) -> None:
         self.solver = choice(solver, "solver", get_args(Solver))
         self.tolerance = fraction(tolerance, "tolerance")
