@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from braided._compiled.kernel_rls import ADD, CONSTANT, LINEAR, MULTIPLY, POLYNOMIAL, RBF
+from braided._compiled.kernels import ADD, CONSTANT, LINEAR, MULTIPLY, POLYNOMIAL, RBF
 from braided.errors import InputError
 from braided.types import Floats
 from braided.validate import count, floats, not_negative, positive

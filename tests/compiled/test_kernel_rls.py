@@ -1,9 +1,11 @@
-"""Each compiled function of kernel_rls.py against its twin in plain NumPy."""
+"""Each compiled function of kernels.py, dictionary.py and kernel_rls.py against its twin in plain NumPy."""
 
 import numpy as np
 import pytest
 
+from braided._compiled import dictionary as dc
 from braided._compiled import kernel_rls as kr
+from braided._compiled import kernels as kn
 from braided.kernels import linear, polynomial, rbf
 from tests.reference.kernel import Bounded, Defined, learned_along
 
@@ -18,11 +20,11 @@ KERNELS = [
     (rbf(1.0) + linear()) * 2.0,
 ]
 PRIOR = np.array([[2.0, 0.5], [0.5, 1.0]])
-LIMITS = kr.Limits(0.3, 1e-4, False, kr.UNBOUNDED, 1.0, 1.0, 1.0, 0.0)
+LIMITS = dc.Limits(0.3, 1e-4, False, dc.UNBOUNDED, 1.0, 1.0, 1.0, 0.0)
 
 
 def empty(capacity, d=2, F=1):
-    return kr.Dictionaries(
+    return dc.Dictionaries(
         inputs=np.zeros((F, capacity, d)),
         rows=np.zeros((F, capacity), np.int64),
         norms=np.zeros((F, capacity)),
@@ -61,7 +63,7 @@ def test_a_program_evaluates_to_the_kernel(kernel):
     program, stack = np.array(kernel.program), np.empty((len(kernel.program), 12))
     for x in X:
         for m in range(12):
-            kr.evaluate_inplace(stack, program, X[:m], x)
+            kn.evaluate_inplace(stack, program, X[:m], x)
             np.testing.assert_allclose(stack[0, :m], kernel(X[:m], x), rtol=1e-12)
 
 
@@ -71,9 +73,9 @@ def test_inner_products_and_distances_are_those_of_all_inputs(d):
     x, k = rng.normal(size=d), np.empty(12)
     for m in range(11):
         inputs = rng.normal(size=(m, d))
-        kr.inner_inplace(k, inputs, x)
+        kn.inner_inplace(k, inputs, x)
         np.testing.assert_allclose(k[:m], inputs @ x, rtol=1e-12, atol=1e-14)
-        kr.gaps_inplace(k, inputs, x)
+        kn.gaps_inplace(k, inputs, x)
         np.testing.assert_allclose(k[:m], ((inputs - x) ** 2).sum(axis=1), rtol=1e-12)
 
 
@@ -87,14 +89,14 @@ def test_coordinates_and_novelty_are_those_of_the_kernel_matrix(kernel):
     for row in (0, 1):
         expected = PRIOR[row, rows] * kernel(X[:5], X[5])
         kxx = PRIOR[row, row] * kernel(X[5:], X[5])[0]
-        kr.kernel_inplace(k, X[:5], rows, PRIOR[row], program, stack, X[5])
+        kn.kernel_inplace(k, X[:5], rows, PRIOR[row], program, stack, X[5])
         np.testing.assert_allclose(k, expected, rtol=1e-12)
         kr.coordinates_inplace(phi, novel, X[:5], rows, U, PRIOR[row], program, stack, X[5:], row)
         np.testing.assert_allclose(phi, np.linalg.solve(U.T, expected), rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(novel, [kxx - phi @ phi, kxx], rtol=1e-10)
         nearest = np.abs(expected) / np.sqrt(K.diagonal() * kxx)
-        assert kr.coherent(k, K.diagonal().copy(), kxx) == pytest.approx(nearest.max())
-    assert kr.coherent(k, K.diagonal().copy(), 0.0) == 0.0
+        assert kn.coherent(k, K.diagonal().copy(), kxx) == pytest.approx(nearest.max())
+    assert kn.coherent(k, K.diagonal().copy(), 0.0) == 0.0
     kr.coordinates_inplace(phi, novel, X[:5], rows, U, -PRIOR[0], program, stack, X[5:], 0)
     assert novel[0] == 0.0  # and not below
 
@@ -105,7 +107,7 @@ def test_whitening_solves_the_triangular_system(m):
     U = np.triu(rng.normal(size=(m + 1, m + 1))) + 4 * np.eye(m + 1)
     k = rng.normal(size=m + 1)
     phi = k.copy()
-    explained = kr.whiten_inplace(phi, U, m)
+    explained = dc.whiten_inplace(phi, U, m)
     np.testing.assert_allclose(phi[:m], np.linalg.solve(U[:m, :m].T, k[:m]), rtol=1e-10)
     assert phi[m] == k[m]
     assert explained == pytest.approx(phi[:m] @ phi[:m])
@@ -116,7 +118,7 @@ def test_the_product_reads_the_lower_triangle_only(m):
     rng = np.random.default_rng(5)
     P, x, g = rng.normal(size=(m + 2, m + 2)), rng.normal(size=m), np.full(m + 1, 7.0)
     whole = np.tril(P) + np.tril(P, -1).T
-    kr.product_inplace(g[:m], P, x)
+    dc.product_inplace(g[:m], P, x)
     np.testing.assert_allclose(g[:m], whole[:m, :m] @ x, rtol=1e-10)
     assert g[m] == 7.0
 
@@ -128,24 +130,24 @@ def test_learning_adds_the_information_of_a_sample(along):
     half, w, phi, g = rng.normal(size=(m, m)), rng.normal(size=m), rng.normal(size=m), np.empty(m)
     P, totals, errors = half @ half.T + np.eye(m), np.array([2.0, 0.3, 4.0]), np.zeros((2, 3))
     lower, learned = np.tril(P), w.copy()
-    given = kr.learn_inplace(learned, lower, totals, g, phi, y, weight, along, errors, 0, 0.0)
+    given = dc.learn_inplace(learned, lower, totals, g, phi, y, weight, along, errors, 0, 0.0)
     expected, covariance = learned_along(w, 2.0 * P, phi, y, weight, along)
     assert given == weight
     np.testing.assert_allclose(g, P @ phi, rtol=1e-12)
     np.testing.assert_allclose(learned, expected, rtol=1e-10)
     np.testing.assert_allclose(totals[0] * lower, np.tril(covariance), rtol=1e-9, atol=1e-11)
     before = lower.copy()
-    assert kr.learn_inplace(learned, lower, totals, g, phi, 1e200, weight, along, errors, 0, 0.0) == -1.0
+    assert dc.learn_inplace(learned, lower, totals, g, phi, 1e200, weight, along, errors, 0, 0.0) == -1.0
     np.testing.assert_array_equal(lower, before)
 
 
 def test_the_usage_is_the_mean_square_of_late_shares():
     a = np.array([0.5, -2.0, 0.0])
     usage, age = np.array([1.0, 3.0, 0.2, 9.0]), np.array([1.0, 4.0, 7.0, 9.0])
-    kr.use_inplace(usage, age, a, 1.0, 5.0)
+    dc.use_inplace(usage, age, a, 1.0, 5.0)
     np.testing.assert_allclose(age, [2.0, 5.0, 5.0, 9.0])
     np.testing.assert_allclose(usage, [0.625, 3.2, 0.16, 9.0])
-    kr.use_inplace(usage, age, a, 0.0, 5.0)
+    dc.use_inplace(usage, age, a, 0.0, 5.0)
     np.testing.assert_allclose(usage, [0.625 * 2 / 3, 3.2 * 0.8, 0.16 * 0.8, 9.0])
 
 
@@ -153,8 +155,8 @@ def test_unwhitening_solves_the_other_one():
     rng = np.random.default_rng(2)
     U = np.triu(rng.normal(size=(5, 5))) + 4 * np.eye(5)
     phi = rng.normal(size=6)
-    np.testing.assert_allclose(kr.unwhitened(U, phi, 5), np.linalg.solve(U, phi[:5]), rtol=1e-12)
-    assert kr.unwhitened(U, phi, 0).size == 0
+    np.testing.assert_allclose(dc.unwhitened(U, phi, 5), np.linalg.solve(U, phi[:5]), rtol=1e-12)
+    assert dc.unwhitened(U, phi, 0).size == 0
 
 
 def test_turning_two_coordinates_is_a_change_of_basis():
@@ -165,7 +167,7 @@ def test_turning_two_coordinates_is_a_change_of_basis():
     Q = np.eye(m)
     Q[c : c + 2, c : c + 2] = [[-cos, sin], [sin, cos]]
     turned, weights, lower = U.copy(), w.copy(), np.tril(P)
-    kr.turn_inplace(turned, weights, lower, m, c, cos, sin)
+    dc.turn_inplace(turned, weights, lower, m, c, cos, sin)
     np.testing.assert_allclose(turned, Q @ U, atol=1e-15)
     np.testing.assert_allclose(weights, Q @ w)
     np.testing.assert_allclose(lower, np.tril(Q @ P @ Q.T), atol=1e-15)
@@ -188,7 +190,7 @@ def values(state):
 @pytest.mark.parametrize(
     "change", [{"shrink": 0.9}, {"shrink": 0.01}, {"along": 0.7}, {"coherence": 0.6}, {"novelty": 0.3}, {}], ids=str
 )
-@pytest.mark.parametrize("budget", [1, 5, kr.UNBOUNDED])
+@pytest.mark.parametrize("budget", [1, 5, dc.UNBOUNDED])
 def test_budget_and_forgetting_are_those_of_the_function_at_the_dictionary(kernel, change, budget):
     X, y, tasks = stream(60)
     limits = LIMITS._replace(**{"budget": budget, "novelty": 1e-2} | change)
@@ -208,9 +210,9 @@ def test_budget_and_forgetting_are_those_of_the_function_at_the_dictionary(kerne
         np.testing.assert_allclose(state.precision[0, :m], np.linalg.inv(K).diagonal(), rtol=1e-6)
         np.testing.assert_allclose(mean, defined.mean, rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(covariance, defined.covariance, rtol=1e-7, atol=1e-8)
-        if budget < kr.UNBOUNDED:
+        if budget < dc.UNBOUNDED:
             np.testing.assert_allclose(state.usage[0, :m], defined.usage, rtol=1e-6, atol=1e-9)
-    assert (state.evicted[0] > 0) == (budget < kr.UNBOUNDED)
+    assert (state.evicted[0] > 0) == (budget < dc.UNBOUNDED)
 
 
 def test_an_evicted_element_leaves_the_rest_of_the_function_alone():
@@ -219,11 +221,11 @@ def test_an_evicted_element_leaves_the_rest_of_the_function_alone():
     run(state, rbf(0.8), X, y, tasks, range(1, 13))
     U, mean, covariance = values(state)
     K = U.T @ U
-    least = kr.least_relevant(state._replace(usage=np.ones((1, 16))), 0)
+    least = dc.least_relevant(state._replace(usage=np.ones((1, 16))), 0)
     inverse = np.linalg.inv(K)
     assert least == np.argmin(np.abs(inverse @ mean) / inverse.diagonal())
     for gone in (0, 3, state.sizes[0] - 3):
-        kr.evict_inplace(state, 0, gone)
+        dc.evict_inplace(state, 0, gone)
         mean, covariance, K = (np.delete(part, gone, axis=0) for part in (mean, covariance, K))
         covariance, K = np.delete(covariance, gone, axis=1), np.delete(K, gone, axis=1)
         U, left, spread = values(state)
@@ -245,14 +247,14 @@ def test_what_is_known_fades_towards_the_prior():
         for f in (0, 1)
     ]
     for _ in range(5):
-        kr.restore_inplace(state, limits)
+        dc.restore_inplace(state, limits)
     for f, (U, mean, covariance) in enumerate(before):
         one = {n: getattr(state, n)[f:] for n in ("factor", "weights", "covariance", "totals", "sizes")}
         _, left, spread = values(state._replace(**one))
         np.testing.assert_allclose(left, 0.9**5 * mean)
         np.testing.assert_allclose(spread, 0.9**10 * covariance + (1 - 0.9**10) * U.T @ U / 0.3, rtol=1e-10)
     for _ in range(500):
-        kr.restore_inplace(state, limits)
+        dc.restore_inplace(state, limits)
     assert (state.totals[:, 0] > 1e-4).all()
     assert np.abs(state.weights).max() < 1e-20
     m = state.sizes[1]
@@ -389,8 +391,8 @@ def test_what_is_refused_changes_nothing_of_an_element_in_use():
     run(state, rbf(0.8), X, y, tasks, range(1, 13))
     before = [array.copy() for array in state]
     m, novel = state.sizes[0], (1.0, 1.0, 0.0)
-    assert not kr.absorb_inplace(state, LIMITS, X[0], 0, phi, 1.0, np.inf, 0.0, y[0], 1.0)
-    assert not kr.absorb_inplace(state, LIMITS, X[0], 0, phi, *novel, 1e200, 1.0)
+    assert not dc.absorb_inplace(state, LIMITS, X[0], 0, phi, 1.0, np.inf, 0.0, y[0], 1.0)
+    assert not dc.absorb_inplace(state, LIMITS, X[0], 0, phi, *novel, 1e200, 1.0)
     (learned, full), _, _ = run(state, rbf(0.8), X[:1], np.array([1e200]), tasks[:1], [1])
     assert (learned, full) == (0, False)
     state.covariance[0, m], state.weights[0, m] = before[8][0, m], before[7][0, m]  # the room of the next is free

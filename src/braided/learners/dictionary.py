@@ -7,8 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from braided._compiled import kernel_rls
-from braided._compiled.kernel_rls import UNBOUNDED, Dictionaries, Limits
+from braided._compiled.dictionary import (
+    UNBOUNDED,
+    Dictionaries,
+    Limits,
+    absorb_inplace,
+    evict_least_inplace,
+    restore_inplace,
+    spread,
+    whiten_inplace,
+)
+from braided._compiled.kernel_rls import predict, progressive_inplace
+from braided._compiled.kernels import coherent
 from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
@@ -105,7 +115,7 @@ class KernelLearner(Learner):
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         if self._program.size:
-            kernel_rls.predict(self.state, self._limits, self._program, X, tasks, mean, std)
+            predict(self.state, self._limits, self._program, X, tasks, mean, std)
             return
         state = self.state
         for i in range(len(X)):
@@ -113,7 +123,7 @@ class KernelLearner(Learner):
             f, phi = state.places[tasks[i], 0], phi[:-1]
             mean[i] = state.weights[f, : phi.size] @ phi
             if std.size:
-                std[i] = kernel_rls.spread(state.totals[f], state.covariance[f], phi, delta / self.penalty)
+                std[i] = spread(state.totals[f], state.covariance[f], phi, delta / self.penalty)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         if not self._program.size:
@@ -125,7 +135,7 @@ class KernelLearner(Learner):
         done = 0
         while True:
             rest = batch.after(done)
-            learned, full = kernel_rls.progressive_inplace(
+            learned, full = progressive_inplace(
                 self.state, self._limits, self._program, *rest.columns, rest.opens, mean[done:], std[done:]
             )
             done += learned
@@ -152,12 +162,12 @@ class KernelLearner(Learner):
                 x, y, task, weight = batch.X[i], batch.y[i], batch.tasks[i], batch.weights[i]
                 phi, novel = self._coordinates(x, task)
                 if batch.opens[i] and self._limits.shrink < 1.0:
-                    kernel_rls.restore_inplace(self.state, self._limits)
-                if not kernel_rls.absorb_inplace(self.state, self._limits, x, task, phi, *novel, y, weight):
+                    restore_inplace(self.state, self._limits)
+                if not absorb_inplace(self.state, self._limits, x, task, phi, *novel, y, weight):
                     return i
                 f = self.state.places[task, 0]
                 if self.state.sizes[f] > self._limits.budget:
-                    kernel_rls.evict_least_inplace(self.state, f)
+                    evict_least_inplace(self.state, f)
             first = int(end)
         return first
 
@@ -172,8 +182,8 @@ class KernelLearner(Learner):
             raise InputError(f"the kernel gave {kappa!r} for X {points.shape}: it must give a finite number per row")
         phi = state.prior[row, np.append(state.rows[f, :m], row)] * kappa
         kxx = float(phi[m])
-        coherence = kernel_rls.coherent(phi, state.norms[f, :m], kxx)
-        explained = kernel_rls.whiten_inplace(phi, state.factor[f], m)
+        coherence = coherent(phi, state.norms[f, :m], kxx)
+        explained = whiten_inplace(phi, state.factor[f], m)
         return phi, (max(kxx - explained, 0.0), kxx, coherence)
 
     def _empty(self, n: int, prior: Floats, places: Ints, capacity: int = FIRST_CAPACITY) -> Dictionaries:

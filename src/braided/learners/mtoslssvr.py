@@ -31,7 +31,7 @@ from typing import final
 
 import numpy as np
 
-from braided._compiled.kernel_rls import Dictionaries
+from braided._compiled.dictionary import Dictionaries
 from braided._compiled.step import RESIDUAL
 from braided.forgetting import Directional
 from braided.graph import TaskGraph, TaskKey

@@ -25,8 +25,8 @@ from typing import final
 
 import numpy as np
 
+from braided._compiled.dictionary import Dictionaries
 from braided._compiled.filters import Filters, covariances, fresh_filters
-from braided._compiled.kernel_rls import Dictionaries
 from braided._compiled.step import noise_variance, symmetric
 from braided.forgetting import Policy, Prior, Steps, own_policy
 from braided.graph import TaskGraph, TaskKey
