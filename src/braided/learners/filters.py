@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from braided._compiled.filters import Filters, forecast_inplace, variances
+from braided._compiled.filters import forecast_inplace, variances
 from braided._compiled.guard import settle_inplace, unwind_inplace
 from braided._compiled.rls import DONE, SETTLE, progressive_inplace, run_inplace
 from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
@@ -26,7 +26,6 @@ class FilterLearner(Learner):
 
     parameters: ClassVar[tuple[str, ...]] = ("penalty", "forgetting", "robust", "noise")
     has_std = True
-    state: Filters
     _prior: Prior
     _at_once: dict[bool, Steps]  # of a sample that opens a round or not, where that is all there is to know
 
@@ -66,10 +65,11 @@ class FilterLearner(Learner):
         return steps_of(self.forgetting, self._prior, tasks, opens, labels, self._last_round, NO_ROUND)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-        forecast_inplace(mean, std, *self.state[:6], X, tasks, 0, len(tasks))
+        arguments: tuple[Any, ...] = (mean, std, *self.state[:6], X, tasks, 0, len(tasks))
+        forecast_inplace(*arguments)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        steps = self._steps(batch.opens, batch.labels, self.tasks)
+        steps = self._steps(*batch.clock, self.tasks)
         run = partial(self._run, steps)
         return self._run_or_replay(run, batch, mean, std) if steps.moves.any() else run(batch, mean, std)
 

@@ -99,7 +99,7 @@ class MTWRLS(FilterLearner):
     """
 
     parameters = (*FilterLearner.parameters, "solver", "tolerance")
-    state: Filters | Local  # type: ignore[assignment]
+    state: Filters | Local
     uses: str  # the solver that was chosen: "dense", "blocked" or "local"
 
     def __init__(

@@ -45,6 +45,7 @@ class WRLS(FilterLearner):
     """
 
     shares = False
+    state: Filters
 
     def __init__(
         self,
