@@ -98,7 +98,7 @@ def round_of(W, rng):
 def by_sample(model, W, rng, repeats=9, most=10_000):
     """Seconds per sample, in random order, each forecast and learned before the next.
 
-    Repeats go on from the same model, for at most a sample a task: the more a task has learned, the less there is to do.
+    Repeats go on from the same model, for a sample a task at most: what has learned more has less to do.
     """
     n, seconds = min(len(W), most), []
     for _ in range(repeats):
