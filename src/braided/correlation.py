@@ -5,25 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
 
 from braided.errors import InputError
 from braided.types import Floats
 
 SHORTEST = 3  # fewer common steps than this say nothing about similarity
+BLOCK = 1 << 22  # correlations that are looked at together
 
 
 def correlations(history: Any, ranks: bool, difference: bool) -> Floats:
     """Return the pairwise correlations of the columns over the steps both have; 0 where they say nothing."""
-    array = np.asarray(history)
-    if array.dtype.kind not in "fiu" or array.ndim != 2:
-        raise InputError(f"history has shape {array.shape} and dtype {array.dtype}: give numbers (steps, tasks)")
-    values = array.astype(np.float64)
-    if np.isinf(values).any():
-        step, task = map(int, np.argwhere(np.isinf(values))[0])
-        raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
-    if difference:  # equal steps differ by rounding, which would break their ties: count them in units above it
-        unit = 2.0**-42 * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
-        values = np.rint(np.diff(values / np.where(unit > 0.0, unit, 1.0), axis=0))
+    values = _steps(history, difference)
     if not np.isnan(values).any():
         return _correlation(values, ranks)
     n_tasks = values.shape[1]
@@ -36,20 +29,72 @@ def correlations(history: Any, ranks: bool, difference: bool) -> Floats:
     return result
 
 
+def largest_correlations(history: Any, k: int, ranks: bool, difference: bool, absolute: bool) -> sparse.csr_array:
+    """Return the correlations of each column with the k that it is most alike to, and with those it is so to.
+
+    A step that one of two lacks counts as a usual one of it: what has few steps in common is less alike. With
+    `absolute`, negative ones count as large, too; else only positive ones are kept.
+    """
+    units = _units(_steps(history, difference), ranks)
+    n_steps, n_tasks = units.shape
+    k = min(k, n_tasks - 1)
+    short = np.ascontiguousarray(units.T, np.float32)  # to look for them; what is found is computed anew
+    pairs = [np.empty(0, np.int64)]
+    height = max(BLOCK // n_tasks, 1)
+    for first in range(0, n_tasks if k else 0, height):
+        block = short[first : first + height] @ short.T
+        here = np.arange(len(block))
+        if absolute:
+            np.abs(block, out=block)
+        block[here, first + here] = -np.inf
+        others = np.argpartition(block, n_tasks - k, axis=1)[:, n_tasks - k :]
+        ends = np.repeat(first + here, k), others.ravel()
+        pairs.append(np.minimum(*ends) * n_tasks + np.maximum(*ends))
+    low, high = np.divmod(np.unique(np.concatenate(pairs)), n_tasks)
+    width = max(BLOCK // max(n_steps, 1), 1)
+    parts = (slice(first, first + width) for first in range(0, len(low), width))
+    found = np.concatenate([np.empty(0), *((units[:, low[p]] * units[:, high[p]]).sum(axis=0) for p in parts)])
+    kept = found != 0.0 if absolute else found > 0.0
+    low, high, found = low[kept], high[kept], found[kept].clip(-1.0, 1.0)
+    ends = np.append(low, high), np.append(high, low)
+    return sparse.csr_array((np.tile(found, 2), ends), shape=(n_tasks, n_tasks))
+
+
+def _steps(history: Any, difference: bool) -> Floats:
+    """Return the values, or their differences, as numbers that can be told apart."""
+    array = np.asarray(history)
+    if array.dtype.kind not in "fiu" or array.ndim != 2:
+        raise InputError(f"history has shape {array.shape} and dtype {array.dtype}: give numbers (steps, tasks)")
+    values = array.astype(np.float64)
+    if np.isinf(values).any():
+        step, task = map(int, np.argwhere(np.isinf(values))[0])
+        raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
+    if difference:  # equal steps differ by rounding, which would break their ties: count them in units above it
+        unit = 2.0**-42 * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
+        values = np.rint(np.diff(values / np.where(unit > 0.0, unit, 1.0), axis=0))
+    return values
+
+
 def _correlation(values: Floats, ranks: bool) -> Floats:
-    """Correlation matrix with a zero diagonal; a constant or too short series correlates with nothing."""
-    n_steps, n_tasks = values.shape
-    if n_steps < SHORTEST:
-        return np.zeros((n_tasks, n_tasks))
+    """Correlation matrix with a zero diagonal."""
+    units = _units(values, ranks)
+    similarity: Floats = (units.T @ units).clip(-1.0, 1.0)
+    np.fill_diagonal(similarity, 0.0)
+    return similarity
+
+
+def _units(values: Floats, ranks: bool) -> Floats:
+    """Columns of mean 0 and length 1, 0 where one is missing; all of it where a series is constant or too short."""
     if ranks:
         from scipy.stats import rankdata  # slow to import, and only needed here
 
-        values = rankdata(values, axis=0)
-    varies = np.ptp(values, axis=0) > 0.0
-    values = values / np.where(varies, np.abs(values).max(axis=0), 1.0)  # no overflow below, whatever the units
-    centred = (values - values.mean(axis=0)) * varies
+        values = rankdata(values, axis=0, nan_policy="omit")
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    says = (count >= SHORTEST) & (np.fmax.reduce(values, initial=-np.inf) > np.fmin.reduce(values, initial=np.inf))
+    largest = np.fmax.reduce(np.abs(values), initial=0.0)
+    values = values / np.where(says, largest, 1.0)  # no overflow below, whatever the units
+    centred = np.where(known & says, values - np.nansum(values, axis=0) / np.maximum(count, 1), 0.0)
     lengths = np.linalg.norm(centred, axis=0)
     units: Floats = centred / np.where(lengths > 0.0, lengths, 1.0)
-    similarity = (units.T @ units).clip(-1.0, 1.0)
-    np.fill_diagonal(similarity, 0.0)
-    return similarity
+    return units

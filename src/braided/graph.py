@@ -36,7 +36,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from braided.correlation import correlations
+from braided.correlation import correlations, largest_correlations
 from braided.errors import InputError
 from braided.matrices import Matrix, frozen, insist_positive_definite, inverse, square, symmetric
 from braided.types import Floats, Ints
@@ -131,6 +131,7 @@ class TaskGraph:
         *,
         measure: Literal["spearman", "pearson"] = "spearman",
         difference: bool = True,
+        k: int | None = None,
         ridge: float = 0.1,
         form: Form = "laplacian",
         sign: Sign = "clip",
@@ -140,6 +141,9 @@ class TaskGraph:
         `measure` is "spearman" or "pearson", of the first differences unless `difference=False`. A missing value
         (NaN) leaves out that step for that pair. A series that is constant, or shares fewer than three steps with
         another, gets similarity 0 there; tasks left without any similarity are named in a warning.
+
+        With `k`, the graph is sparse: each task is joined with the k it is most alike to, and with those that are so to
+        it. This is for thousands of tasks; ranks are then among a task's own steps, and a missing one counts as usual.
 
         >>> rng = np.random.default_rng(0)
         >>> common = rng.normal(size=(100, 1)).cumsum(axis=0)
@@ -152,9 +156,14 @@ class TaskGraph:
             tasks = history.columns
         if isinstance(history, Table):
             history = np.stack([_column(history, name) for name in history.columns], axis=1)
-        similarity = correlations(history, ranks=measure == "spearman", difference=difference)
+        ranks = measure == "spearman"
+        similarity = (
+            correlations(history, ranks, difference)
+            if k is None
+            else largest_correlations(history, count(k, "k"), ranks, difference, absolute=sign != "clip")
+        )
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
-        silent = [key for key, row in zip(graph.tasks, similarity, strict=True) if not row.any()]
+        silent = [graph.tasks[place] for place in np.flatnonzero(abs(similarity).sum(axis=1) == 0.0)]
         if silent and graph.n_tasks > 1:
             names = listed(silent)
             warnings.warn(f"no similarity to any other task (constant or too short): {names}", stacklevel=2)

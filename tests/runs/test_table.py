@@ -14,7 +14,7 @@ import braided as bd
 from braided.runs import Settings, choose, learn, read_choice, run, run_in_memory, write_choice
 from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
 from braided.runs.start import start
-from braided.runs.summary import Summary, in_words
+from braided.runs.summary import Summary, chosen, in_words
 from braided.runs.table import read_head
 from braided.streams import open_rounds
 from tests.runs.tables import GIVEN, QUICK, field, written
@@ -298,9 +298,22 @@ def table_of(rounds, tasks=3, seed=0):
     return pd.DataFrame(values, columns=list("abcdefgh")[:tasks]).rename_axis("time")
 
 
+def test_many_streams_share_on_a_sparse_graph(monkeypatch):
+    """Beyond what exact sharing can do: weights tied to the most alike within a tolerance, tuned on some streams."""
+    monkeypatch.setattr("braided.runs.head.REGION", 15)
+    forecaster, _ = run_in_memory(field(steps=300, sites=60, missing=0.01), Settings(("mt-wrls",), lags=9))
+    assert forecaster.learner.uses == "local"
+    assert "Chosen on the first 60 rounds of 45 streams, of " in chosen(forecaster)
+    assert Summary.of(forecaster).means["to_single"] < 0.97
+
+
 def test_the_head_is_at_most_so_many_values(monkeypatch):
     monkeypatch.setattr("braided.runs.table.MOST", 90)
-    assert len(read_head(open_rounds(table_of(300)), Settings(lags=2)).times) == 30
+    for fewest, rounds in ((20, 30), (40, 40), (200, 60)):
+        monkeypatch.setattr("braided.runs.table.FEWEST", fewest)
+        for batch in (33, 10_000):
+            head = read_head(open_rounds(table_of(300), batch_rows=batch), Settings(lags=2))
+            assert abs(len(head.times) - rounds) <= 1
 
 
 @pytest.mark.parametrize("batch", [30, 90, 99, 10_000])

@@ -14,6 +14,8 @@ from braided.streams import Chunk
 from braided.study import METHODS
 from tests.runs.tables import field
 
+MT = {"forgetting": 1.0, "penalty": 1.0, "ridge": 0.1}
+
 
 def head_of(panel, lags=3, extras=0, **options):
     shape = (*panel.values.shape, extras)
@@ -49,7 +51,7 @@ def test_halving_ends_near_the_best_for_a_part_of_the_work():
 
 
 def test_the_best_of_several_methods_is_taken_and_one_filter_per_stream_always_tuned(head):
-    choice = search(head, methods_for(("mt-wrls", "mogd"), head))
+    choice = search(head, methods_for(("mt-wrls", "mogd")))
     assert {trial.method for trial in choice.trials} == {"mt-wrls", "mogd", "wrls"}
     assert choice.best == min((t for t in choice.trials if t.method != "wrls"), key=lambda t: t.score)
     assert choice.single.method == "wrls"
@@ -57,12 +59,12 @@ def test_the_best_of_several_methods_is_taken_and_one_filter_per_stream_always_t
 
 
 def test_several_processes_choose_the_same(head):
-    methods = methods_for(("wrls", "wrls-neighbours"), head)
+    methods = methods_for(("wrls", "wrls-neighbours"))
     assert search(head, methods, jobs=2) == search(head, methods, jobs=1)
 
 
 def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
-    methods, log = methods_for(("wrls",), head), tmp_path / "new" / "trials"
+    methods, log = methods_for(("wrls",)), tmp_path / "new" / "trials"
     expected = search(head, methods)
     done = []
 
@@ -146,13 +148,13 @@ def test_what_can_not_be_tuned_on_is_refused():
         head(tasks=1)
     whole = head()
     with pytest.raises(bd.InputError, match=r"graph-ridge is refitted on all data.*choose among mt-wrls"):
-        methods_for(("graph-ridge",), whole)
+        methods_for(("graph-ridge",))
     with pytest.raises(bd.InputError, match="no-change learns nothing"):
-        methods_for(("no-change",), whole)
+        methods_for(("no-change",))
     with pytest.raises(bd.InputError, match="did you mean 'mt-wrls'"):
-        methods_for(("mt-wrl",), whole)
+        methods_for(("mt-wrl",))
     with pytest.raises(bd.InputError, match="jobs is 0"):
-        search(whole, methods_for((), whole), jobs=0)
+        search(whole, methods_for(()), jobs=0)
     with pytest.raises(bd.InputError, match="mt-wrls has the parameters forgetting, penalty, ridge, and penalty"):
         choose(whole, Settings(("mt-wrls",), {"penalty": 1.0}))
     with pytest.raises(bd.InputError, match="parameters belong to one method"):
@@ -166,10 +168,42 @@ def test_what_can_not_be_tuned_on_is_refused():
             Settings(**change)
 
 
-def test_many_tasks_are_tuned_without_exact_sharing_by_default():
-    panel = field(steps=40, sites=300)
-    head = head_of(panel, lags=9)
-    assert [method.name for method in methods_for((), head)] == ["wrls", "wrls-neighbours"]
+def test_many_streams_are_tied_to_those_they_are_most_alike_to():
+    few, many = (head_of(field(steps=60, sites=sites), lags=9) for sites in (30, 31))
+    assert not few.graph.is_sparse
+    assert few.build(METHODS["mt-wrls"], MT).uses == "blocked"
+    assert many.graph.is_sparse
+    expected = bd.TaskGraph.from_history(many.units.inward(many.values), many.tasks, k=20).similarity
+    np.testing.assert_array_equal(many.graph.similarity.toarray(), expected.toarray())
+    assert many.build(METHODS["mt-wrls"], MT).uses == many.build(METHODS["mt-wrls-neighbours"], MT).uses == "local"
+
+
+def test_many_streams_are_tuned_on_regions_of_their_graph():
+    panel = bd.streams.wind_field(seed=1, steps=40, sites=500)
+    head = head_of(panel, lags=3, extras=2)
+    part = head.part
+    assert part.part is part
+    assert len(part.tasks) == 300
+    kept = head.graph.indices(part.tasks)
+    assert (np.diff(kept) > 0).all()
+    np.testing.assert_array_equal(part.values, head.values[:, kept])
+    np.testing.assert_array_equal(part.extras, head.extras[:, kept])
+    inside = head.graph.similarity[kept][:, kept].nnz / head.graph.similarity[kept].nnz
+    spread = np.random.default_rng(0).permutation(500)[:300]
+    assert inside > 1.1 * head.graph.similarity[spread][:, spread].nnz / head.graph.similarity[spread].nnz
+    choice = search(head, methods_for(("wrls",)))
+    assert choice.streams == 300
+    assert choice == search(part, methods_for(("wrls",)))
+
+
+def test_streams_that_are_like_none_are_tuned_on_as_well():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 400)).cumsum(axis=0)
+    values[:, 10:] = np.where(np.arange(30)[:, None] % 2, np.nan, values[:, 10:])  # no change known, so alike to none
+    chunk = Chunk(np.arange(30), tuple(f"s{k}" for k in range(400)), values, np.empty((30, 400, 0)))
+    head = Head.of(chunk, 9)
+    assert head.graph.similarity[10:].nnz == 0
+    assert len(head.part.tasks) == 300
 
 
 def test_a_trial_on_some_rounds_knows_the_first_ones_only():
@@ -235,6 +269,11 @@ def test_the_slowest_method_decides_how_much_is_affordable():
     fast, slow = METHODS["wrls"], METHODS["mt-wrls-neighbours"]
     assert tuning.affordable(head, [fast, slow]) == tuning.affordable(head, [slow]) < tuning.affordable(head, [fast])
     assert tuning.affordable(head, [fast]) == 3000
+
+
+def test_what_tied_streams_cost_does_not_grow_with_their_number():
+    costs = [tuning._seconds(head_of(field(steps=60, sites=n), lags=9), METHODS["mt-wrls"]) for n in (10, 30, 40, 80)]
+    assert costs[0] < costs[1] > costs[2] == costs[3]
 
 
 def test_a_feature_that_stands_still_is_refused():

@@ -27,9 +27,9 @@ def streams(seed=0, rounds=200, n_tasks=4, missing=0.03, gaps=True):
     return times, values, tuple(f"task {k}" for k in range(n_tasks))
 
 
-def make(values, tasks, lags=None, learner=None, single=True, **parts):
+def make(values, tasks, lags=None, learner=None, single=True, k=None, **parts):
     lags = lags or bd.Lags(3, neighbours=2, gap=True, fill=True)
-    graph = bd.TaskGraph.from_history(values[:60], tasks)
+    graph = bd.TaskGraph.from_history(values[:60], tasks, k=k)
     learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
     alone = bd.WRLS(tasks, lags.count + 1, 10.0) if single else None
     return bd.Forecaster(
@@ -107,13 +107,18 @@ def test_the_next_round_is_forecast_as_it_will_be():
     assert np.isnan(made.actual).all()
 
 
-def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
+def tied_to_few(graph):
+    return bd.MTWRLS(graph, 7, 10.0, bd.Exponential(0.99, per="round"), robust=4.0, solver="local")
+
+
+@pytest.mark.parametrize("kind", [{}, {"k": 1, "learner": tied_to_few}], ids=["all tied", "tied to few"])
+def test_saved_and_loaded_it_goes_on_to_the_bit(kind, tmp_path):
     times, values, tasks = streams()
     values[:40, 3] = np.nan
-    unbroken, model = make(values[:, :3], tasks[:3]), make(values[:, :3], tasks[:3])
+    unbroken = make(values[:, :3], tasks[:3], **kind)
     expected = unbroken.advance(times, values, tasks)
     for cut in (10, 45, 55, 130):  # before the last task is seen, while it waits, after it has joined
-        model = make(values[:, :3], tasks[:3])
+        model = make(values[:, :3], tasks[:3], **kind)
         model.advance(times[:cut], values[:cut], tasks)
         bd.save(model, tmp_path / "model")
         again = bd.load(tmp_path / "model")
@@ -154,6 +159,28 @@ def test_a_task_joins_after_twenty_values_and_one_that_ends_is_no_longer_forecas
     alike = model.graph.neighbours(tasks[2])
     others = np.asarray(model.graph.similarity)[:3, :3]
     np.testing.assert_allclose(list(alike.values()), others.sum() / 6)
+
+
+def test_on_a_sparse_graph_a_task_joins_as_many_as_others_have():
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(80, 12)).cumsum(axis=0)
+    values[:30, 11] = np.nan
+    tasks, lags = tuple(f"task {k}" for k in range(12)), bd.Lags(2, neighbours=1, gap=True, fill=True)
+    graph = bd.TaskGraph.from_history(values[:60, :11], tasks[:11], k=2)
+    learner = bd.MTWRLS(graph, lags.n_features, 10.0, solver="local")
+    model = bd.Forecaster(learner, lags, Units.measure(values[:60, :11]))
+    model.advance(np.arange(80), values, tasks)
+    assert model.tasks == model.graph.tasks == learner.tasks == tasks
+    usual = -(-graph.similarity.nnz // 11)
+    alike = model.graph.neighbours(tasks[11])
+    assert list(alike) == sorted(tasks[11 * k // usual] for k in range(usual))
+    assert sum(alike.values()) == pytest.approx(graph.similarity.sum() / 11)  # pulled as strongly as others are
+    assert learner.graph.neighbours(tasks[11]) == alike
+    assert tasks[11] in model.ahead().tasks
+    alone = bd.TaskGraph.independent(tasks[:11])
+    model = bd.Forecaster(bd.MTWRLS(alone, lags.n_features, solver="local"), lags, Units.measure(values[:60, :11]))
+    model.advance(np.arange(80), values, tasks)
+    assert model.graph.neighbours(tasks[11]) == {}
 
 
 def test_further_features_are_those_known_before():

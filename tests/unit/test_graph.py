@@ -140,6 +140,53 @@ def test_history_with_gaps_uses_what_each_pair_has():
     assert graph.similarity[0, 2] == pytest.approx(scipy.stats.spearmanr(steps[both, 0], steps[both, 2]).statistic)
 
 
+def alike_of(steps, ranks):
+    """Correlations where a missing step counts as the mean of its column: the definition, column by column."""
+    columns = []
+    for column in steps.T:
+        known = ~np.isnan(column)
+        own = scipy.stats.rankdata(column[known]) if ranks else column[known]
+        filled = np.zeros(len(column))
+        filled[known] = own - own.mean() if known.sum() >= 3 else 0.0
+        columns.append(filled / (np.linalg.norm(filled) or 1.0))
+    return np.array(columns) @ np.array(columns).T
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+@pytest.mark.parametrize("measure", ["spearman", "pearson"])
+@pytest.mark.parametrize("sign", ["clip", "absolute", "reject"])
+@pytest.mark.parametrize("block", [50, 1 << 22])
+def test_history_gives_the_k_most_alike(measure, missing, sign, block, monkeypatch):
+    monkeypatch.setattr("braided.correlation.BLOCK", block)
+    rng = np.random.default_rng(8)
+    history = (rng.normal(size=(60, 3)) @ rng.normal(size=(3, 25)) + rng.normal(size=(60, 25))).cumsum(axis=0)
+    history[:, 4] = 7.0
+    history[rng.uniform(size=history.shape) < missing] = np.nan
+    history[2:, 11] = np.nan
+    with pytest.warns(UserWarning, match="no similarity to any other task .*: 4, 11"):
+        graph = bd.TaskGraph.from_history(history, k=3, measure=measure, sign=sign, ridge=9.0)
+    assert graph.is_sparse
+    C = alike_of(np.diff(history, axis=0), measure == "spearman")
+    np.fill_diagonal(C, 0.0)
+    size = C.clip(0.0) if sign == "clip" else abs(C)
+    chosen = size >= np.sort(size, axis=1)[:, [-3]]
+    expected = np.where((chosen | chosen.T) & (size > 0.0), C if sign == "reject" else size, 0.0)
+    np.testing.assert_allclose(graph.similarity.toarray(), expected, atol=1e-9)
+    if not missing:
+        with pytest.warns(UserWarning, match="no similarity"):
+            whole = bd.TaskGraph.from_history(history, measure=measure, sign=sign, ridge=9.0).similarity
+        np.testing.assert_allclose(expected, np.where(expected != 0.0, whole, 0.0), atol=1e-9)
+
+
+def test_with_more_neighbours_than_there_are_all_are_joined():
+    history = np.random.default_rng(9).normal(size=(40, 5)) + np.sin(np.arange(40.0))[:, None] * 5.0
+    dense, sparse = (bd.TaskGraph.from_history(history, k=k) for k in (None, 10))
+    np.testing.assert_allclose(sparse.similarity.toarray(), dense.similarity, atol=1e-12)
+    assert bd.TaskGraph.from_history(history[:, :1], k=3).similarity.nnz == 0
+    with pytest.raises(bd.InputError, match="k is 0"):
+        bd.TaskGraph.from_history(history, k=0)
+
+
 def test_history_may_be_a_data_frame():
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["north", "south"])

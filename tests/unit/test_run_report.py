@@ -42,7 +42,7 @@ def make_run(
     first = Chunk(times[:head], panel.tasks, values[:head], np.empty((head, len(panel.tasks), 0)))
     best, single = Trial(method, parameters, head if tried else 0, 0.6), Trial("wrls", SINGLE, head, 0.64)
     trials = [best, single, Trial("wrls-neighbours", SINGLE, head, np.inf)] if tried else []
-    choice = Choice(best, single, tuple(trials), tried)
+    choice = Choice(best, single, tuple(trials), tried, len(panel.tasks))
     forecaster = start(Head.of(first, 4, logarithm), choice, Settings(), name)
     file = ForecastFile(folder / f"forecasts{suffix}")
     for part, record in ((slice(head), False), (slice(head, None), True)):
@@ -219,6 +219,15 @@ def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
     axis = pictures_of(run)["gains"].figure.axes[0]
     assert axis.get_xlabel() == "Streams, the largest gain first"
     assert len(run_tables.links(run.forecaster.graph).rows) == 4
+    monkeypatch.setattr(run_pictures, "ALIKE", 8)
+    assert set(pictures_of(run)) == EVERY - {"graph"}
+
+
+def test_of_many_streams_it_says_which_are_joined(small, tmp_path):
+    run = make_run(tmp_path, bd.streams.wind_field(seed=0, steps=150, sites=70))
+    assert run.forecaster.graph.is_sparse
+    assert "Each stream is joined with those that it is most alike to." in pictures_of(run)["graph"].caption
+    assert "most alike" not in pictures_of(small)["graph"].caption
 
 
 def test_a_loss_far_larger_than_all_else_is_cut():

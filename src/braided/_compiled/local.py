@@ -246,19 +246,18 @@ def hold_inplace(local: Local) -> bool:
 
 @compiled
 def variance_of(local: Local, t: int, x: Floats) -> float:
-    """x'V x in stored units, V the covariance of task t where its neighbours' neighbours are known, not itself."""
-    d = x.size
-    M = local.covariance[t].copy()
-    if invert_inplace(M):
-        for m in range(local.starts[t], local.starts[t + 1]):
-            link = local.totals[0, PRIOR] * local.links[m]
-            P = local.covariance[local.neighbours[m]]
-            for k in range(d):
-                for j in range(d):
-                    M[k, j] -= link * link * P[k, j]
-        if invert_inplace(M):
-            return apply_inplace(np.empty(d), M, x)
-    return apply_inplace(np.empty(d), local.covariance[t], x)
+    """x'V x in stored units, from below; V = (P⁻¹ − S)⁻¹ is the covariance of task t if neighbours' others are known.
+
+    S is what the neighbours do not know, Σ link² P_j. x'V x is the largest of 2 x'z − z'V⁻¹z over all z; this is the
+    largest over the multiples of u = P x.
+    """
+    u = np.empty(x.size)
+    known = apply_inplace(u, local.covariance[t], x)  # where neighbours are known
+    unknown = 0.0
+    for m in range(local.starts[t], local.starts[t + 1]):
+        link = local.totals[0, PRIOR] * local.links[m]
+        unknown += link * link * quadratic(local.covariance[local.neighbours[m]], 0, u)
+    return known * known / (known - unknown) if unknown < known else known
 
 
 @compiled

@@ -8,7 +8,7 @@ for a moment does not depend on how the values before arrived: all at once, in p
 |---------------------------|-----------------------------------------------------------------------------------|
 | a value is missing        | that task is absent; it is forecast again after its next value (`Lags.fill`)      |
 | a step is far too long    | lags do not reach across the gap                                                  |
-| a new task                | joins after 20 values, as alike to all others as those are on average             |
+| a new task                | joins after 20 values, as alike to others as those are to each other on average   |
 | a task ends               | stays, and is no longer forecast                                                  |
 | the learner breaks down   | it starts afresh after that round, with the forecast "no change"; counted         |
 
@@ -240,10 +240,13 @@ class Forecaster:
         return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
 
     def _join(self, task: TaskKey) -> None:
-        n_tasks = self.graph.n_tasks
+        n_tasks, links = self.graph.n_tasks, self.graph.similarity
         self.units = self.units.joined(self._waiting.pop(task))
-        alike = float(self.graph.similarity.sum()) / max(n_tasks * (n_tasks - 1), 1)
-        similar = dict.fromkeys(self.tasks, alike)
+        others, usual = self.tasks, n_tasks - 1
+        if self.graph.is_sparse:  # as many as others have, spread over all
+            usual = -(-links.nnz // n_tasks)
+            others = tuple(self.tasks[n_tasks * k // usual] for k in range(usual))
+        similar = dict.fromkeys(others, float(links.sum()) / n_tasks / max(usual, 1))
         self.graph = self.graph.join(task, similar)
         for learner in (self.learner, self.single):
             if learner is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NAMED = 40  # streams whose gains are shown by name; of more, a sorted curve
 STRETCH = 100  # rounds of the last forecasts
+ALIKE = 400  # streams whose similarities can be told apart in a picture
 HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
 
@@ -65,13 +66,14 @@ def run_pictures(run: Run) -> Iterator[Picture]:
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster),
         )
-    if len(summary.tasks) > 1:
+    if 1 < len(summary.tasks) <= ALIKE:
         graph = forecaster.graph
         used = forecaster.learner.shares or forecaster.lags.neighbours
         yield _picture(
             "graph",
             "How alike the streams are",
             "Spearman correlation of the changes in the part to tune on; negative ones count as 0."
+            + " Each stream is joined with those that it is most alike to." * graph.is_sparse
             + " The method chosen makes no use of it." * (not used),
             f"Heat map of the similarities of {streams}.",
             similarities(graph.similarity.toarray() if graph.is_sparse else graph.similarity, [*map(str, graph.tasks)]),

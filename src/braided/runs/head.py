@@ -1,13 +1,18 @@
-"""Head: the leading rounds of a table, on which methods are tuned, units measured and the graph is built."""
+"""Head: the leading rounds of a table, on which methods are tuned, units measured and the graph is built.
+
+Few streams are all tied to each other, by exact solvers. Of many, each is tied to those that it is most alike to, by a
+solver whose cost per sample does not grow with their number; and methods are tuned on some regions of that graph.
+"""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
+from scipy.sparse.csgraph import breadth_first_order
 
 from braided.errors import InputError
 from braided.features import ELM, Scale
@@ -24,6 +29,9 @@ from braided.types import Floats, Ints, Times
 LARGEST = 1e150
 DEVIATIONS = 5.0  # an innovation beyond so many weighs less
 LAGS = 9  # fewer where the head is short
+EXACT = 300  # weights of all streams, on their own lags, up to which all are tied to each other
+NEAREST = 20  # beyond, each is to so many
+REGIONS, REGION = 3, 100  # of the graph, that methods are tuned on, and streams in each
 
 
 @final
@@ -122,7 +130,24 @@ class Head:
         """Spearman correlations of the changes; a task that is like no other stays alone."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "no similarity")
-            return TaskGraph.from_history(self.units.inward(self._gapped(self.values)), self.tasks)
+            k = NEAREST if len(self.tasks) * (self.lags + 1) > EXACT else None
+            return TaskGraph.from_history(self.units.inward(self._gapped(self.values)), self.tasks, k=k)
+
+    @cached_property
+    def part(self) -> Head:
+        """The head of some streams, which tell enough of all to tune on: regions of the graph, spread over it."""
+        n_tasks, most = len(self.tasks), REGIONS * REGION
+        if n_tasks <= most:
+            return self
+        chosen: dict[int, None] = {}  # an ordered set
+        for seed in [*(n_tasks * k // REGIONS for k in range(REGIONS)), *range(n_tasks)]:
+            if len(chosen) >= most:
+                break
+            near = breadth_first_order(self.graph.similarity, seed, return_predecessors=False)[:REGION]
+            chosen |= dict.fromkeys(near.tolist())
+        kept = sorted(chosen)[:most]
+        tasks = tuple(self.tasks[place] for place in kept)
+        return replace(self, tasks=tasks, values=self.values[:, kept], extras=self.extras[:, kept])
 
     def n_features(self, method: Method) -> int:
         """Return how many features a method sees."""
@@ -144,6 +169,7 @@ class Head:
     def build(self, method: Method, parameters: Parameters) -> Learner:
         """Return a learner for samples of this head; their units take the place of scaled inputs."""
         robust = DEVIATIONS if self.robust else None
-        learner = method.build(parameters, self.graph, self.n_features(method), per="round", robust=robust)
+        given = parameters, self.graph, self.n_features(method)
+        learner = method.build(*given, per="round", robust=robust, solver="local" if self.graph.is_sparse else "auto")
         hidden = int(parameters.get("hidden", 0))
         return ELM(hidden, seed=0) | learner if hidden else learner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -12,7 +12,7 @@ from braided.files import write_whole
 from braided.forecasting import Forecaster
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.runs.head import Head
-from braided.runs.tuning import DEFAULT, SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
+from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
 from braided.state import load
 from braided.streams import Columns
 from braided.study import Method
@@ -54,11 +54,10 @@ def choose(
     head: Head, settings: Settings, jobs: int = 1, log: Path | None = None, progress: Progress = silent
 ) -> Choice:
     """Return the method and parameters that forecast the head best, or those that are given."""
-    methods = methods_for(settings.methods, head)
+    progress("seeing which streams are alike", 0.0)
+    methods = methods_for(settings.methods)
     if not settings.parameters:
-        found = search(head, methods, settings.how, jobs, log, progress)
-        usual = () if settings.methods else DEFAULT
-        return replace(found, left_out=tuple(method.name for method in usual if method not in methods))
+        return search(head, methods, settings.how, jobs, log, progress)
     given = Trial(methods[0].name, _checked(methods[0], settings.parameters))
     if settings.single:
         return Choice(given, Trial(SINGLE.name, _checked(SINGLE, settings.single)))

@@ -92,14 +92,10 @@ def chosen(forecaster: Forecaster) -> str:
     said = f"{METHODS[best['method']].title} ({given})"
     if best["score"] is None:
         return f"As given: {said}."
-    said = f"Chosen on the first {best['rounds']:,} rounds, of {choice['tried']:,} trials: {said}, "
+    where = f" of {choice['streams']:,} streams" * (choice["streams"] < forecaster.about["run"]["head_tasks"])
+    said = f"Chosen on the first {best['rounds']:,} rounds{where}, of {choice['tried']:,} trials: {said}, "
     said += f"{best['score']:.3f} of the error of “no change” there"
-    said += f"; one filter per stream {single['score']:.3f}." if best != single else "."
-    if choice["left_out"]:
-        said += (
-            f" Not tried, as they take long for so many streams: {', '.join(choice['left_out'])} (--method does it)."
-        )
-    return said
+    return said + (f"; one filter per stream {single['score']:.3f}." if best != single else ".")
 
 
 def _sharing(forecaster: Forecaster, summary: Summary) -> list[str]:
@@ -131,9 +127,6 @@ def _parts(forecaster: Forecaster) -> list[str]:
     if alone and all(scores.get(name) for name in names):
         parts = [f"{words} {_percent(100.0 * (1.0 - scores[name] / alone))}" for name, words in names.items()]
         return [f"Of that, on the part to tune on: {', '.join(parts)}."]
-    if choice.get("left_out"):
-        left = ", ".join(choice["left_out"])
-        return [f"Tied weights ({left}) were not tried: they take long for so many streams (--method does it)."]
     return []
 
 

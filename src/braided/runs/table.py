@@ -32,6 +32,7 @@ from braided.version import __version__
 
 EVERY = 1_000_000  # samples between saves
 MOST = 500_000  # values of the head; more would not change the choice
+FEWEST = 200  # rounds of it, whatever the number of values
 
 
 @final
@@ -152,7 +153,7 @@ def read_head(rounds: Rounds, settings: Settings) -> Head:
     before, size = 0.0, 0
     for chunk in chunks_of(rounds, settings.without):
         share = (settings.tune - before) / max(rounds.progress - before, 1e-9)
-        room = (MOST - size) // max(len(chunk.tasks), 1)
+        room = max((MOST - size) // max(len(chunk.tasks), 1), FEWEST - sum(len(known.times) for known in chunks))
         rows = max(min(round(share * len(chunk.times)), room), 0)
         chunks.append(chunk.rows(slice(rows)))
         before, size = rounds.progress, size + chunks[-1].values.size

@@ -23,6 +23,7 @@ from braided.errors import FileError, InputError
 from braided.evaluation import evaluate
 from braided.files import write_whole
 from braided.forecasting.clock import as_stamps
+from braided.learners import MTWRLS
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
 from braided.study.methods import Parameters
@@ -38,7 +39,6 @@ HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
 SHARE = 3  # one in so many goes on to the next piece
 LAST = 5  # about so many run to the end
 SHORTEST = 100  # rounds of the first piece, at least
-LARGEST = 2000  # weights of all tasks together, beyond which exact sharing takes too long to be tried by default
 SECONDS = 1.0  # about, that one trial may take
 
 
@@ -89,7 +89,7 @@ class Choice:
     single: Trial  # the best of one filter per stream
     trials: tuple[Trial, ...] = ()  # the best of each method, the best first
     tried: int = 0
-    left_out: tuple[str, ...] = ()  # of the usual methods, those that would take too long
+    streams: int = 0  # that were tuned on
 
     @property
     def method(self) -> Method:
@@ -99,13 +99,13 @@ class Choice:
     def plain(self) -> dict[str, Any]:
         """Return it as names and numbers."""
         trials = {"best": self.best.plain(), "single": self.single.plain(), "trials": [t.plain() for t in self.trials]}
-        return trials | {"tried": self.tried, "left_out": list(self.left_out)}
+        return trials | {"tried": self.tried, "streams": self.streams}
 
 
-def methods_for(names: Sequence[str], head: Head) -> list[Method]:
-    """Return the methods to choose among: those named, or the usual four as far as they are quick enough."""
+def methods_for(names: Sequence[str]) -> list[Method]:
+    """Return the methods to choose among: those named, or the usual four."""
     if not names:
-        return [method for method in DEFAULT if not method.shares or _weights(head, method) <= LARGEST]
+        return list(DEFAULT)
     methods = [find_method(name) for name in names]
     for method in methods:
         if method.make is None or method.batch:
@@ -115,14 +115,20 @@ def methods_for(names: Sequence[str], head: Head) -> list[Method]:
     return methods
 
 
-def _weights(head: Head, method: Method) -> int:
-    return len(head.tasks) * head.n_features(method)
+def _seconds(head: Head, method: Method) -> float:
+    """About what a sample takes."""
+    n_tasks, d = len(head.tasks), head.n_features(method)
+    if not method.shares:
+        return 1.3e-6
+    if method.make is MTWRLS and head.graph.is_sparse:
+        return 5e-7 + 2e-8 * d**2
+    return 3e-7 + 1.5e-10 * (n_tasks * d) ** 2
 
 
 def affordable(head: Head, methods: Sequence[Method]) -> int:
     """Return how many rounds of the head a trial of the slowest method can go through in about a second."""
-    costs = [3e-7 + 1.5e-10 * _weights(head, method) ** 2 if method.shares else 1.3e-6 for method in methods]
-    return min(max(int(SECONDS / max(costs) / len(head.tasks)), SHORTEST), len(head.times))  # seconds per sample
+    slowest = max(_seconds(head, method) for method in methods)
+    return min(max(int(SECONDS / slowest / len(head.tasks)), SHORTEST), len(head.times))
 
 
 def search(
@@ -144,7 +150,8 @@ def search(
             "no candidate could forecast the part to tune on: its streams may lack too many values, or stand still; "
             "tune on a larger share (--tune), or choose other methods (--method)"
         )
-    return Choice(best, tuned[SINGLE], tuple(sorted(tuned.values(), key=lambda trial: trial.rank)), bench.done)
+    trials = tuple(sorted(tuned.values(), key=lambda trial: trial.rank))
+    return Choice(best, tuned[SINGLE], trials, bench.done, len(bench.head.tasks))
 
 
 class _Bench:
@@ -153,8 +160,8 @@ class _Bench:
     def __init__(
         self, head: Head, how: How, jobs: int, log: Path | None, progress: Progress, methods: list[Method]
     ) -> None:
-        self.head, self.how, self.jobs, self.methods, self.progress = head, how, jobs, methods, progress
-        self.rounds = affordable(head, methods)
+        self.head, self.how, self.jobs, self.methods, self.progress = head.part, how, jobs, methods, progress
+        self.rounds = affordable(self.head, methods)
         self.log = log
         self.known = {} if log is None else _opened(log, _about(head))
         self.done = 0
