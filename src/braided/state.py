@@ -42,6 +42,7 @@ CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Forecaster
 MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units, Usual)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
+PLAIN = {type(None), bool, int, float, str}
 PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
 
 
@@ -70,9 +71,16 @@ def dumps(model: Model) -> bytes:
     tree = _pack(model, arrays)
     shapes = [{"dtype": array.dtype.str, "shape": array.shape} for array in arrays]
     header = json.dumps({"version": VERSION, "arrays": shapes, "model": tree}, allow_nan=False).encode()
-    body = [MAGIC, len(header).to_bytes(8, "little"), header, *(array.tobytes() for array in arrays)]
-    data = b"".join(body)
-    return data + hashlib.sha256(data).digest()
+    body: list[Any] = [
+        MAGIC,
+        len(header).to_bytes(8, "little"),
+        header,
+        *(array.ravel().view(np.uint8) for array in arrays),
+    ]
+    checksum = hashlib.sha256()
+    for part in body:
+        checksum.update(part)
+    return b"".join([*body, checksum.digest()])
 
 
 def loads(data: bytes, name: str = "data") -> Any:
@@ -116,10 +124,11 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
-        arrays.append(value.astype(value.dtype.newbyteorder("<"), order="C"))
+        arrays.append(value.astype(value.dtype.newbyteorder("<"), order="C", copy=False))
         return {"array": len(arrays) - 1}
     if isinstance(value, tuple | list):
-        return [_pack(item, arrays) for item in value]
+        plain = set(map(type, value)) <= PLAIN  # at once, what can be long
+        return list(value) if plain else [_pack(item, arrays) for item in value]
     if isinstance(value, dict):
         return {"dict": {key: _pack(item, arrays) for key, item in value.items()}}
     if isinstance(value, sparse.csr_array):

@@ -287,7 +287,7 @@ def test_progressive_solves_the_defining_problem(kernel, ends):
     np.testing.assert_allclose(U.T @ U, defined.gram(defined.dictionary), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(U.T @ state.weights[0, :m], defined.fitted(), rtol=1e-8, atol=1e-10)
     again, spread = np.empty(12), np.empty(12)
-    kr.predict(state, LIMITS, np.array(kernel.program), X, tasks, again, spread)
+    kr.forecast_inplace(again, spread, state, LIMITS, np.array(kernel.program), X, tasks)
     P = np.tril(state.covariance[0, :m, :m])
     P = P + np.tril(P, -1).T
     noise = state.totals[0, 1] / state.totals[0, 2]
@@ -310,8 +310,9 @@ def test_what_is_kept_of_a_group_is_made_anew_where_its_dictionary_has_changed(F
     expected = np.empty((2, 40))
     for i in range(40):
         if opens[i]:
-            rest = (X[i : i + 8], tasks[i : i + 8], expected[0, i : i + 8], expected[1, i : i + 8])
-            kr.predict(alone, limits, np.array(rbf(0.8).program), *rest)
+            part = slice(i, i + 8)
+            rest = (alone, limits, np.array(rbf(0.8).program), X[part], tasks[part])
+            kr.forecast_inplace(*expected[:, part], *rest)
         one = slice(i, i + 1)
         run(alone, rbf(0.8), X[one], y[one], tasks[one], [1], limits, opens[one])
     together = empty(41, F=F)
@@ -330,7 +331,7 @@ def test_a_group_larger_than_what_is_kept_of_it_learns_the_same():
     for state in (whole, alone):
         run(state, linear(), X[:12], y[:12], tasks[:12], range(1, 13))
     expected = np.empty(n)
-    kr.predict(alone, LIMITS, program, X, tasks, expected, np.empty(0))
+    kr.forecast_inplace(expected, np.empty(0), alone, LIMITS, program, X, tasks)
     capacious = empty(n + 16)
     for name in ("inputs", "rows", "norms", "precision", "usage", "age", "weights"):
         getattr(capacious, name)[:, :16] = getattr(whole, name)

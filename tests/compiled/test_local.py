@@ -286,7 +286,7 @@ def test_deviations_are_those_of_the_star():
     state.totals[0, [SCALE, RESIDUAL, COUNT]] = 2.0, 8.0, 4.0
     X, tasks = np.random.default_rng(4).normal(size=(12, 3)), np.arange(12)
     mean, std = np.empty(12), np.empty(12)
-    loc.predict(state, X, tasks, mean, std)
+    loc.forecast_inplace(mean, std, state, X, tasks, 0, 12)
     stars = np.array([slow.star(C, Phi, t) for t in tasks])
     steps = np.einsum("tij,tj->ti", state.covariance, X)
     along = (X * steps).sum(axis=1) ** 2  # over z'V⁻¹z, what 2 x'z − z'V⁻¹z is at most, for z along a step

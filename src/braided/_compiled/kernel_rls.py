@@ -52,8 +52,8 @@ def coordinates_inplace(
 
 
 @compiled
-def predict(
-    dictionaries: Dictionaries, limits: Limits, program: Floats, X: Floats, tasks: Ints, mean: Floats, std: Floats
+def forecast_inplace(
+    mean: Floats, std: Floats, dictionaries: Dictionaries, limits: Limits, program: Floats, X: Floats, tasks: Ints
 ) -> None:
     """Forecast each sample into `mean`, and its deviation into `std` unless that is empty."""
     capacity = dictionaries.inputs.shape[1]

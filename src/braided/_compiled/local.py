@@ -260,10 +260,10 @@ def variance_of(local: Local, t: int, x: Floats) -> float:
     return known * known / (known - unknown) if unknown < known else known
 
 
-@compiled
-def predict(local: Local, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
-    """Forecast each sample into `mean`, and its deviation into `std` unless that is empty."""
-    for i in range(tasks.size):
+@unlocked
+def forecast_inplace(mean: Floats, std: Floats, local: Local, X: Floats, tasks: Ints, first: int, end: int) -> None:
+    """Forecast the samples from `first` to before `end` into `mean`, and their deviations into `std` unless empty."""
+    for i in range(first, end):
         mean[i] = dot(local.weights[tasks[i]], X[i])
         if std.size:
             std[i] = deviation(local.totals[0], local.totals[0, SCALE] * variance_of(local, tasks[i], X[i]))
@@ -312,7 +312,7 @@ def progressive_inplace(
     n = local.diagonal.size
     first = 0
     for end in ends:
-        predict(local, X[first:end], tasks[first:end], mean[first:end], std[first:end])
+        forecast_inplace(mean, std, local, X, tasks, first, end)
         stop = first + learnable(local, X[first:end], y[first:end], tasks[first:end], weights[first:end])
         if stop == first and first < end:
             return first

@@ -17,7 +17,7 @@ from braided._compiled.dictionary import (
     spread,
     whiten_inplace,
 )
-from braided._compiled.kernel_rls import predict, progressive_inplace
+from braided._compiled.kernel_rls import forecast_inplace, progressive_inplace
 from braided._compiled.kernels import coherent
 from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError, NumericalError
@@ -115,7 +115,7 @@ class KernelLearner(Learner):
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         if self._program.size:
-            predict(self.state, self._limits, self._program, X, tasks, mean, std)
+            forecast_inplace(mean, std, self.state, self._limits, self._program, X, tasks)
             return
         state = self.state
         for i in range(len(X)):

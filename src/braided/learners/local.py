@@ -20,11 +20,11 @@ from braided._compiled.local import (
     account_inplace,
     fade_inplace,
     fold_inplace,
+    forecast_inplace,
     fresh_local,
     fresh_room,
     learn_range_inplace,
     learnable,
-    predict,
     progressive_inplace,
     weigh_inplace,
 )
@@ -173,38 +173,41 @@ class Runner:
         std: Floats,
     ) -> int:
         """One group as `progressive_inplace` does it, to the bit, but on threads."""
-        predict(local, X, tasks, mean, std)
-        learned = learnable(local, X, y, tasks, weights)
         room, n = self.room(local), len(local.weights)
-        if not learned:
-            return 0
-        stored, left, first = np.empty(learned), fades.copy(), 0
         threads = min(os.cpu_count() or 1, THREADS)
         with ThreadPoolExecutor(threads) as pool:
 
-            def at_once(function: Callable[..., None], *arguments: object) -> float:
-                for done in [pool.submit(function, *arguments, *part) for part in ranges(n, threads)]:
+            def share(size: int, function: Callable[..., None], *arguments: object) -> None:
+                for done in [pool.submit(function, *arguments, *part) for part in ranges(size, threads)]:
                     done.result()
+
+            def at_once(function: Callable[..., None], *arguments: object) -> float:
+                share(n, function, local, room, *arguments)
                 return total_of(room.sums, 0)
 
+            share(len(tasks), forecast_inplace, mean, std, local, X, tasks)
+            learned = learnable(local, X, y, tasks, weights)
+            if not learned:
+                return 0
+            stored, left, first = np.empty(learned), fades.copy(), 0
             while first < learned:
                 end, scale = weigh_inplace(stored, weights[:learned], left, first, local.totals[0, SCALE])
                 if end > first:
                     samples = (column[first:end] for column in (X, y, tasks, weights, stored))
-                    at_once(learn_range_inplace, local, room, *samples, self.robust)
+                    at_once(learn_range_inplace, *samples, self.robust)
                     account_inplace(local, room.sums, scale)
                 if end < learned:
                     fade_inplace(local, left[end])
                     left[end] = 1.0
                 first = end
             limit, beta = limit_of(local, self.tolerance), 0.0
-            energy = at_once(step_inplace, local, room, 0.0)
+            energy = at_once(step_inplace, 0.0)
             for _ in range(MOST):  # as solve_inplace
-                along = at_once(turn_inplace, local, room, beta) if total_of(room.sums, 1) > limit else 0.0
+                along = at_once(turn_inplace, beta) if total_of(room.sums, 1) > limit else 0.0
                 if not along > 0.0:
                     break
                 local.totals[0, RESIDUAL] -= energy / along * energy / local.totals[0, SCALE]
-                before, energy = energy, at_once(step_inplace, local, room, energy / along)
+                before, energy = energy, at_once(step_inplace, energy / along)
                 beta = energy / before
         return learned
 

@@ -39,7 +39,7 @@ import scipy.linalg
 
 from braided._compiled.filters import Filters, covariances, fresh_filters
 from braided._compiled.guard import FLOOR
-from braided._compiled.local import predict
+from braided._compiled.local import forecast_inplace
 from braided._compiled.solve import Local
 from braided._compiled.step import COUNT, RESIDUAL, SCALE, noise_variance, symmetric
 from braided.errors import InputError
@@ -175,7 +175,7 @@ class MTWRLS(FilterLearner):
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         if isinstance(self.state, Local):
-            predict(self.state, X, self.state.places[tasks], mean, std)
+            forecast_inplace(mean, std, self.state, X, self.state.places[tasks], 0, len(X))
         else:
             super()._predict(X, tasks, mean, std)
 
