@@ -13,8 +13,21 @@ from braided.streams.sources import Source
 GUESSES = {
     "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "ts", "month", "quarter", "week", "year"),
     "task": (
-        *("site", "task", "station", "state", "turbine", "meter", "sensor", "series", "unique_id", "series_id"),
-        *("item_id", "location", "store", "shop", "region", "country", "county", "city", "plant", "device", "ticker"),
+        *("site", "task", "stream", "station", "state", "turbine", "meter", "sensor", "series", "unique_id"),
+        *(
+            "series_id",
+            "item_id",
+            "location",
+            "store",
+            "shop",
+            "region",
+            "country",
+            "county",
+            "city",
+            "plant",
+            "device",
+            "ticker",
+        ),
         *("id", "name"),
     ),
     "value": ("value", "y", "target", "load"),
