@@ -32,11 +32,12 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-peers $(READY)  ## speed beside peers, against size, first use, files; precision, forgetting, wild values, the picture
+bench: bench-peers $(READY)  ## speed beside peers, against size, first use, files, many streams; precision, forgetting, wild values, the picture
 	$(BIN)/python benchmarks/scale.py --figure docs/performance.svg
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/many.py
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/forgetting.py
 	$(BIN)/python benchmarks/robustness.py

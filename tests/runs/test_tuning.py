@@ -63,6 +63,23 @@ def test_several_processes_choose_the_same(head):
     assert search(head, methods, jobs=2) == search(head, methods, jobs=1)
 
 
+@pytest.mark.parametrize(("worth", "jobs"), [(0.0, -1), (1e9, 1)])
+def test_several_processes_are_started_where_they_are_worth_it(head, worth, jobs, monkeypatch):
+    asked = []
+
+    def parallel(jobs, **_):
+        asked.append(jobs)
+        return lambda calls: [function(*args, **more) for function, args, more in calls]
+
+    monkeypatch.setattr("joblib.Parallel", parallel)
+    monkeypatch.setattr(tuning, "WORTH", worth)
+    choice = search(head, methods_for(("wrls",)), jobs=None)
+    assert set(asked) == {jobs}
+    asked.clear()
+    assert search(head, methods_for(("wrls",)), jobs=3) == choice
+    assert set(asked) == {3}
+
+
 def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
     methods, log = methods_for(("wrls",)), tmp_path / "new" / "trials"
     expected = search(head, methods)

@@ -95,7 +95,9 @@ def run(
     save: Annotated[Path | None, typer.Option(help="Where the model is saved; by default in the folder.")] = None,
     every: Annotated[int, typer.Option(help="Samples between saves.", min=1)] = 1_000_000,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what an earlier run left, and start again.")] = False,
-    jobs: Jobs = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes to tune in; -1 is one per core, and the default where that pays.")
+    ] = None,
     sort_rows: SortRows = SORT_ROWS,
     on_error: Annotated[
         Literal["skip", "stop"], typer.Option(help="What to do with a bad line of standard input: skip it, or stop.")

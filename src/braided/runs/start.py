@@ -51,7 +51,7 @@ class Settings:
 
 
 def choose(
-    head: Head, settings: Settings, jobs: int = 1, log: Path | None = None, progress: Progress = silent
+    head: Head, settings: Settings, jobs: int | None = 1, log: Path | None = None, progress: Progress = silent
 ) -> Choice:
     """Return the method and parameters that forecast the head best, or those that are given."""
     progress("seeing which streams are alike", 0.0)

@@ -53,7 +53,7 @@ def run(
     model: Path,
     *,
     every: int = EVERY,
-    jobs: int = 1,
+    jobs: int | None = 1,
     fresh: bool = False,
     progress: Progress = silent,
 ) -> Run:
@@ -173,7 +173,9 @@ def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
         yield chunk.without(without)
 
 
-def _started(rounds: Rounds, settings: Settings, jobs: int, trials: Path | None, progress: Progress) -> Forecaster:
+def _started(
+    rounds: Rounds, settings: Settings, jobs: int | None, trials: Path | None, progress: Progress
+) -> Forecaster:
     if settings.model:
         forecaster = load_forecaster(Path(settings.model))
         here = {"head_end": forecaster.last_stamp, "head_rounds": 0, "head_tasks": len(forecaster.tasks)}

@@ -40,6 +40,7 @@ SHARE = 3  # one in so many goes on to the next piece
 LAST = 5  # about so many run to the end
 SHORTEST = 100  # rounds of the first piece, at least
 SECONDS = 1.0  # about, that one trial may take
+WORTH = 5.0  # seconds of trials, from which several processes are worth starting
 
 
 def silent(what: str, share: float) -> None:
@@ -135,11 +136,14 @@ def search(
     head: Head,
     methods: Sequence[Method],
     how: How = "halving",
-    jobs: int = 1,
+    jobs: int | None = 1,
     log: Path | None = None,
     progress: Progress = silent,
 ) -> Choice:
-    """Tune each method, and one filter per stream to compare with; return the best."""
+    """Tune each method, and one filter per stream to compare with; return the best.
+
+    The choice does not depend on `jobs`, the number of processes; None means one per core where that is worth it.
+    """
     if jobs == 0:
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
     bench = _Bench(head, how, jobs, log, progress, [*dict.fromkeys([*methods, SINGLE])])
@@ -158,7 +162,7 @@ class _Bench:
     """Runs trials, several at once, and remembers them."""
 
     def __init__(
-        self, head: Head, how: How, jobs: int, log: Path | None, progress: Progress, methods: list[Method]
+        self, head: Head, how: How, jobs: int | None, log: Path | None, progress: Progress, methods: list[Method]
     ) -> None:
         self.head, self.how, self.jobs, self.methods, self.progress = head.part, how, jobs, methods, progress
         self.rounds = affordable(self.head, methods)
@@ -197,10 +201,12 @@ class _Bench:
 
         keys = [Trial(method.name, one, rounds).key for one in pool]
         todo = [one for one, key in zip(pool, keys, strict=True) if key not in self.known]
-        size = max(min(len(todo) // (4 * (self.jobs if self.jobs > 0 else cpu_count())), 25), 1)
+        work = len(todo) * rounds * len(self.head.tasks) * _seconds(self.head, method)
+        jobs = self.jobs or (-1 if work > WORTH else 1)
+        size = max(min(len(todo) // (4 * (jobs if jobs > 0 else cpu_count())), 25), 1)
         batches = [todo[first : first + size] for first in range(0, len(todo), size)]
         self._advance(len(pool) - len(todo), method)
-        for trials in Parallel(self.jobs, return_as="generator")(
+        for trials in Parallel(jobs, return_as="generator")(
             delayed(_trials)(self.head, method, batch, rounds) for batch in batches
         ):
             self.known |= {trial.key: trial for trial in trials}
