@@ -34,9 +34,7 @@ def make(path, streams, rounds, seed=0):
     turn = 0.97 * np.exp(1j * lengths @ [0.25, 0.1])
     memory = 0.5 + 0.3 * np.cos(places @ [1.0, 0.7])
     waves, own = np.zeros(WAVES, complex), np.zeros(streams)
-    names = pa.DictionaryArray.from_arrays(
-        np.arange(streams, dtype=np.int32), pa.array([f"s{k}" for k in range(streams)])
-    ).cast("string")
+    names = pa.array([f"s{k}" for k in range(streams)])
     schema = pa.schema({"time": pa.timestamp("us"), "stream": pa.string(), "value": pa.float64()})
     with parquet.ParquetWriter(path, schema) as writer:
         for hour in range(rounds):
@@ -59,7 +57,7 @@ def main():
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for streams in options.streams:
+        for streams in sorted(options.streams):
             table, out = folder / f"{streams}.parquet", folder / f"run-{streams}"
             make(table, streams, options.rounds)
             command = [sys.executable, "-m", "braided", "run", table, "--out", out]

@@ -95,13 +95,13 @@ def round_of(W, rng):
     return X, (X * W).sum(axis=1) + rng.normal(size=len(W))
 
 
-def by_sample(model, W, rng, repeats=9, most=10_000):
+def by_sample(model, W, rng):
     """Seconds per sample, in random order, each forecast and learned before the next.
 
-    Repeats go on from the same model, for a sample a task at most: what has learned more has less to do.
+    Every repeat goes on from a copy, for at most a sample per task: a model that has learned more has less to do.
     """
-    n, seconds = min(len(W), most), []
-    for _ in range(repeats):
+    n, seconds = min(len(W), 10_000), []
+    for _ in range(9):
         tasks = rng.integers(0, len(W), n)
         X = rng.normal(size=(n, W.shape[1]))
         y = (X * W[tasks]).sum(axis=1) + rng.normal(size=n)

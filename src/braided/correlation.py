@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from braided.errors import InputError
-from braided.types import Floats
+from braided.types import Floats, Ints
 
 SHORTEST = 3  # fewer common steps than this say nothing about similarity
 BLOCK = 1 << 22  # correlations that are looked at together
@@ -30,19 +30,33 @@ def correlations(history: Any, ranks: bool, difference: bool) -> Floats:
 
 
 def largest_correlations(history: Any, k: int, ranks: bool, difference: bool, absolute: bool) -> sparse.csr_array:
-    """Return the correlations of each column with the k that it is most alike to, and with those it is so to.
+    """Return the correlations of each column with the k it is most alike to, and with those that count it as alike.
 
-    A step that one of two lacks counts as a usual one of it: what has few steps in common is less alike. With
-    `absolute`, negative ones count as large, too; else only positive ones are kept.
+    A step that one of two lacks counts as its mean, so that few steps in common make them less alike. With `absolute`,
+    negative ones are as large as positive ones; else they are left out.
     """
-    units = _units(_steps(history, difference), ranks)
-    n_steps, n_tasks = units.shape
+    columns = _normed(_steps(history, difference), ranks)
+    n_steps, n_tasks = columns.shape
+    low, high = _largest_pairs(columns, k, absolute)
+    width = max(BLOCK // max(n_steps, 1), 1)
+    parts = [slice(first, first + width) for first in range(0, len(low), width)]
+    found = np.concatenate([np.empty(0), *((columns[:, low[p]] * columns[:, high[p]]).sum(axis=0) for p in parts)])
+    kept = found != 0.0 if absolute else found > 0.0
+    low, high, found = low[kept], high[kept], found[kept].clip(-1.0, 1.0)
+    ends = np.append(low, high), np.append(high, low)
+    return sparse.csr_array((np.tile(found, 2), ends), shape=(n_tasks, n_tasks))
+
+
+def _largest_pairs(columns: Floats, k: int, absolute: bool) -> tuple[Ints, Ints]:
+    """Return the pairs (low, high), each once, of which one is among the k that the other is most alike to."""
+    n_tasks = columns.shape[1]
     k = min(k, n_tasks - 1)
-    short = np.ascontiguousarray(units.T, np.float32)  # to look for them; what is found is computed anew
-    pairs = [np.empty(0, np.int64)]
-    height = max(BLOCK // n_tasks, 1)
-    for first in range(0, n_tasks if k else 0, height):
-        block = short[first : first + height] @ short.T
+    if k < 1:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    rows = np.ascontiguousarray(columns.T, np.float32)  # precise enough to tell which are large
+    pairs, height = [], max(BLOCK // n_tasks, 1)
+    for first in range(0, n_tasks, height):
+        block = rows[first : first + height] @ rows.T
         here = np.arange(len(block))
         if absolute:
             np.abs(block, out=block)
@@ -51,17 +65,11 @@ def largest_correlations(history: Any, k: int, ranks: bool, difference: bool, ab
         ends = np.repeat(first + here, k), others.ravel()
         pairs.append(np.minimum(*ends) * n_tasks + np.maximum(*ends))
     low, high = np.divmod(np.unique(np.concatenate(pairs)), n_tasks)
-    width = max(BLOCK // max(n_steps, 1), 1)
-    parts = (slice(first, first + width) for first in range(0, len(low), width))
-    found = np.concatenate([np.empty(0), *((units[:, low[p]] * units[:, high[p]]).sum(axis=0) for p in parts)])
-    kept = found != 0.0 if absolute else found > 0.0
-    low, high, found = low[kept], high[kept], found[kept].clip(-1.0, 1.0)
-    ends = np.append(low, high), np.append(high, low)
-    return sparse.csr_array((np.tile(found, 2), ends), shape=(n_tasks, n_tasks))
+    return low, high
 
 
 def _steps(history: Any, difference: bool) -> Floats:
-    """Return the values, or their differences, as numbers that can be told apart."""
+    """Return the history as floats, checked, or its differences; NaN where one is missing."""
     array = np.asarray(history)
     if array.dtype.kind not in "fiu" or array.ndim != 2:
         raise InputError(f"history has shape {array.shape} and dtype {array.dtype}: give numbers (steps, tasks)")
@@ -77,24 +85,24 @@ def _steps(history: Any, difference: bool) -> Floats:
 
 def _correlation(values: Floats, ranks: bool) -> Floats:
     """Correlation matrix with a zero diagonal."""
-    units = _units(values, ranks)
-    similarity: Floats = (units.T @ units).clip(-1.0, 1.0)
+    columns = _normed(values, ranks)
+    similarity: Floats = (columns.T @ columns).clip(-1.0, 1.0)
     np.fill_diagonal(similarity, 0.0)
     return similarity
 
 
-def _units(values: Floats, ranks: bool) -> Floats:
-    """Columns of mean 0 and length 1, 0 where one is missing; all of it where a series is constant or too short."""
+def _normed(values: Floats, ranks: bool) -> Floats:
+    """Columns of mean 0 and length 1, with 0 for what is missing; a series that is constant or too short is all 0."""
     if ranks:
         from scipy.stats import rankdata  # slow to import, and only needed here
 
         values = rankdata(values, axis=0, nan_policy="omit")
     known = ~np.isnan(values)
     count = known.sum(axis=0)
-    says = (count >= SHORTEST) & (np.fmax.reduce(values, initial=-np.inf) > np.fmin.reduce(values, initial=np.inf))
+    usable = (count >= SHORTEST) & (np.fmax.reduce(values, initial=-np.inf) > np.fmin.reduce(values, initial=np.inf))
     largest = np.fmax.reduce(np.abs(values), initial=0.0)
-    values = values / np.where(says, largest, 1.0)  # no overflow below, whatever the units
-    centred = np.where(known & says, values - np.nansum(values, axis=0) / np.maximum(count, 1), 0.0)
+    values = values / np.where(usable, largest, 1.0)  # no overflow below, whatever the units
+    centred = np.where(known & usable, values - np.nansum(values, axis=0) / np.maximum(count, 1), 0.0)
     lengths = np.linalg.norm(centred, axis=0)
-    units: Floats = centred / np.where(lengths > 0.0, lengths, 1.0)
-    return units
+    normed: Floats = centred / np.where(lengths > 0.0, lengths, 1.0)
+    return normed

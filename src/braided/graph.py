@@ -142,8 +142,8 @@ class TaskGraph:
         (NaN) leaves out that step for that pair. A series that is constant, or shares fewer than three steps with
         another, gets similarity 0 there; tasks left without any similarity are named in a warning.
 
-        With `k`, the graph is sparse: each task is joined with the k it is most alike to, and with those that are so to
-        it. This is for thousands of tasks; ranks are then among a task's own steps, and a missing one counts as usual.
+        With `k`, for many tasks, the graph is sparse: each is joined with the k it is most alike to, and with those
+        that count it as alike. Ranks are then among a task's own steps, and a missing one counts as its mean.
 
         >>> rng = np.random.default_rng(0)
         >>> common = rng.normal(size=(100, 1)).cumsum(axis=0)
@@ -157,11 +157,11 @@ class TaskGraph:
         if isinstance(history, Table):
             history = np.stack([_column(history, name) for name in history.columns], axis=1)
         ranks = measure == "spearman"
-        similarity = (
-            correlations(history, ranks, difference)
-            if k is None
-            else largest_correlations(history, count(k, "k"), ranks, difference, absolute=sign != "clip")
-        )
+        similarity: Matrix
+        if k is None:
+            similarity = correlations(history, ranks, difference)
+        else:
+            similarity = largest_correlations(history, count(k, "k"), ranks, difference, absolute=sign != "clip")
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
         silent = [graph.tasks[place] for place in np.flatnonzero(abs(similarity).sum(axis=1) == 0.0)]
         if silent and graph.n_tasks > 1:

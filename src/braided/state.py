@@ -42,8 +42,8 @@ CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Forecaster
 MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units, Usual)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
-PLAIN = {type(None), bool, int, float, str}
 PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
+PLAIN = (type(None), bool, int, float, str)
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
@@ -71,12 +71,8 @@ def dumps(model: Model) -> bytes:
     tree = _pack(model, arrays)
     shapes = [{"dtype": array.dtype.str, "shape": array.shape} for array in arrays]
     header = json.dumps({"version": VERSION, "arrays": shapes, "model": tree}, allow_nan=False).encode()
-    body: list[Any] = [
-        MAGIC,
-        len(header).to_bytes(8, "little"),
-        header,
-        *(array.ravel().view(np.uint8) for array in arrays),
-    ]
+    body: list[Any] = [MAGIC, len(header).to_bytes(8, "little"), header]
+    body += [array.ravel().view(np.uint8) for array in arrays]  # no copies
     checksum = hashlib.sha256()
     for part in body:
         checksum.update(part)
@@ -121,14 +117,15 @@ def _read(data: bytes, name: str) -> Model:
 
 def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     """Turn a value into JSON, with arrays set aside."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, PLAIN):
         return value
     if isinstance(value, np.ndarray):
         arrays.append(value.astype(value.dtype.newbyteorder("<"), order="C", copy=False))
         return {"array": len(arrays) - 1}
     if isinstance(value, tuple | list):
-        plain = set(map(type, value)) <= PLAIN  # at once, what can be long
-        return list(value) if plain else [_pack(item, arrays) for item in value]
+        if set(map(type, value)) <= set(PLAIN):  # at once: tasks can be many
+            return list(value)
+        return [_pack(item, arrays) for item in value]
     if isinstance(value, dict):
         return {"dict": {key: _pack(item, arrays) for key, item in value.items()}}
     if isinstance(value, sparse.csr_array):

@@ -281,16 +281,14 @@ def test_a_long_silence_leaves_the_prior_and_finite_weights():
     assert np.abs(state.covariance).max() < 1e13
 
 
-def test_deviations_are_those_of_the_star():
+def test_deviations_are_at_least_a_tasks_own_and_at_most_its_stars():
     state, _, C, (Phi, _, _) = started()
     state.totals[0, [SCALE, RESIDUAL, COUNT]] = 2.0, 8.0, 4.0
     X, tasks = np.random.default_rng(4).normal(size=(12, 3)), np.arange(12)
     mean, std = np.empty(12), np.empty(12)
     loc.forecast_inplace(mean, std, state, X, tasks, 0, 12)
     stars = np.array([slow.star(C, Phi, t) for t in tasks])
-    steps = np.einsum("tij,tj->ti", state.covariance, X)
-    along = (X * steps).sum(axis=1) ** 2  # over z'V⁻¹z, what 2 x'z − z'V⁻¹z is at most, for z along a step
-    variances = along / np.einsum("ti,tij,tj->t", steps, np.linalg.inv(stars), steps)
+    variances = np.array([slow.bound(*each) for each in zip(stars, state.covariance, X, strict=True)])
     np.testing.assert_allclose(mean, (X * state.weights).sum(axis=1))
     np.testing.assert_allclose(std, np.sqrt(2.0 * (1.0 + 2.0 * variances)))
     exact = np.linalg.inv(slow.information(C, Phi))

@@ -52,6 +52,12 @@ def star(C, Phi, t):
     return np.linalg.inv(information(links, Phi[near]))[:d, :d]
 
 
+def bound(V, P, x):
+    """Of x'V x, from below: (x'z)² / z'V⁻¹z at z = P x."""
+    z = P @ x
+    return (x @ z) ** 2 / (z @ np.linalg.solve(V, z))
+
+
 def conjugate_gradients(K, w, r, P, steps):
     """w and r after so many steps, preconditioned by P, as in any textbook."""
     z = P @ r

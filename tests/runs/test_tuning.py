@@ -198,8 +198,8 @@ def test_many_streams_are_tied_to_those_they_are_most_alike_to():
 def test_many_streams_are_tuned_on_regions_of_their_graph():
     panel = bd.streams.wind_field(seed=1, steps=40, sites=500)
     head = head_of(panel, lags=3, extras=2)
-    part = head.part
-    assert part.part is part
+    part = head.tuned_on
+    assert part.tuned_on is part
     assert len(part.tasks) == 300
     kept = head.graph.indices(part.tasks)
     assert (np.diff(kept) > 0).all()
@@ -210,7 +210,8 @@ def test_many_streams_are_tuned_on_regions_of_their_graph():
     assert inside > 1.1 * head.graph.similarity[spread][:, spread].nnz / head.graph.similarity[spread].nnz
     choice = search(head, methods_for(("wrls",)))
     assert choice.streams == 300
-    assert choice == search(part, methods_for(("wrls",)))
+    assert choice == replace(search(part, methods_for(("wrls",))), streams=300)
+    assert search(part, methods_for(("wrls",))).streams == 0
 
 
 def test_streams_that_are_like_none_are_tuned_on_as_well():
@@ -220,7 +221,7 @@ def test_streams_that_are_like_none_are_tuned_on_as_well():
     chunk = Chunk(np.arange(30), tuple(f"s{k}" for k in range(400)), values, np.empty((30, 400, 0)))
     head = Head.of(chunk, 9)
     assert head.graph.similarity[10:].nnz == 0
-    assert len(head.part.tasks) == 300
+    assert len(head.tuned_on.tasks) == 300
 
 
 def test_a_trial_on_some_rounds_knows_the_first_ones_only():

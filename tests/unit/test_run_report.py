@@ -42,7 +42,7 @@ def make_run(
     first = Chunk(times[:head], panel.tasks, values[:head], np.empty((head, len(panel.tasks), 0)))
     best, single = Trial(method, parameters, head if tried else 0, 0.6), Trial("wrls", SINGLE, head, 0.64)
     trials = [best, single, Trial("wrls-neighbours", SINGLE, head, np.inf)] if tried else []
-    choice = Choice(best, single, tuple(trials), tried, len(panel.tasks))
+    choice = Choice(best, single, tuple(trials), tried)
     forecaster = start(Head.of(first, 4, logarithm), choice, Settings(), name)
     file = ForecastFile(folder / f"forecasts{suffix}")
     for part, record in ((slice(head), False), (slice(head, None), True)):

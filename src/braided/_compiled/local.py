@@ -246,18 +246,18 @@ def hold_inplace(local: Local) -> bool:
 
 @compiled
 def variance_of(local: Local, t: int, x: Floats) -> float:
-    """x'V x in stored units, from below; V = (P⁻¹ − S)⁻¹ is the covariance of task t if neighbours' others are known.
+    """A lower bound of x'V x in stored units; V = (P⁻¹ − S)⁻¹ is t's covariance if all but its neighbours are known.
 
-    S is what the neighbours do not know, Σ link² P_j. x'V x is the largest of 2 x'z − z'V⁻¹z over all z; this is the
-    largest over the multiples of u = P x.
+    S = Σ link² P_j is what is lost as the neighbours are not. For any z, x'V x ≥ (x'z)² / z'V⁻¹z; here z = P x, which
+    needs no inverse.
     """
-    u = np.empty(x.size)
-    known = apply_inplace(u, local.covariance[t], x)  # where neighbours are known
-    unknown = 0.0
+    z = np.empty(x.size)
+    own = apply_inplace(z, local.covariance[t], x)
+    lost = 0.0
     for m in range(local.starts[t], local.starts[t + 1]):
         link = local.totals[0, PRIOR] * local.links[m]
-        unknown += link * link * quadratic(local.covariance[local.neighbours[m]], 0, u)
-    return known * known / (known - unknown) if unknown < known else known
+        lost += link * link * quadratic(local.covariance[local.neighbours[m]], 0, z)
+    return own * own / (own - lost) if lost < own else own  # else rounding has made V⁻¹ indefinite
 
 
 @unlocked

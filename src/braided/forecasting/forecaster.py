@@ -240,13 +240,8 @@ class Forecaster:
         return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
 
     def _join(self, task: TaskKey) -> None:
-        n_tasks, links = self.graph.n_tasks, self.graph.similarity
+        n_tasks, similar = self.graph.n_tasks, self._usual_links()
         self.units = self.units.joined(self._waiting.pop(task))
-        others, usual = self.tasks, n_tasks - 1
-        if self.graph.is_sparse:  # as many as others have, spread over all
-            usual = -(-links.nnz // n_tasks)
-            others = tuple(self.tasks[n_tasks * k // usual] for k in range(usual))
-        similar = dict.fromkeys(others, float(links.sum()) / n_tasks / max(usual, 1))
         self.graph = self.graph.join(task, similar)
         for learner in (self.learner, self.single):
             if learner is not None:
@@ -259,6 +254,14 @@ class Forecaster:
         order.insert(n_tasks, order.pop(self.columns.index(task)))
         self.columns = [self.columns[place] for place in order]
         self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
+
+    def _usual_links(self) -> dict[TaskKey, float]:
+        """As alike as others are on average: to all, or on a sparse graph to as many as they are, spread over all."""
+        n_tasks, links = self.graph.n_tasks, self.graph.similarity
+        if not self.graph.is_sparse:
+            return dict.fromkeys(self.tasks, float(links.sum()) / max(n_tasks * (n_tasks - 1), 1))
+        usual = -(-links.nnz // n_tasks)
+        return {self.tasks[n_tasks * k // usual]: float(links.sum()) / n_tasks / usual for k in range(usual)}
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""

@@ -177,15 +177,15 @@ class Runner:
         threads = min(os.cpu_count() or 1, THREADS)
         with ThreadPoolExecutor(threads) as pool:
 
-            def share(size: int, function: Callable[..., None], *arguments: object) -> None:
+            def on_threads(size: int, function: Callable[..., None], *arguments: object) -> None:
                 for done in [pool.submit(function, *arguments, *part) for part in ranges(size, threads)]:
                     done.result()
 
-            def at_once(function: Callable[..., None], *arguments: object) -> float:
-                share(n, function, local, room, *arguments)
+            def over_tasks(function: Callable[..., None], *arguments: object) -> float:
+                on_threads(n, function, local, room, *arguments)
                 return total_of(room.sums, 0)
 
-            share(len(tasks), forecast_inplace, mean, std, local, X, tasks)
+            on_threads(len(tasks), forecast_inplace, mean, std, local, X, tasks)
             learned = learnable(local, X, y, tasks, weights)
             if not learned:
                 return 0
@@ -194,25 +194,25 @@ class Runner:
                 end, scale = weigh_inplace(stored, weights[:learned], left, first, local.totals[0, SCALE])
                 if end > first:
                     samples = (column[first:end] for column in (X, y, tasks, weights, stored))
-                    at_once(learn_range_inplace, *samples, self.robust)
+                    over_tasks(learn_range_inplace, *samples, self.robust)
                     account_inplace(local, room.sums, scale)
                 if end < learned:
                     fade_inplace(local, left[end])
                     left[end] = 1.0
                 first = end
             limit, beta = limit_of(local, self.tolerance), 0.0
-            energy = at_once(step_inplace, 0.0)
+            energy = over_tasks(step_inplace, 0.0)
             for _ in range(MOST):  # as solve_inplace
-                along = at_once(turn_inplace, beta) if total_of(room.sums, 1) > limit else 0.0
+                along = over_tasks(turn_inplace, beta) if total_of(room.sums, 1) > limit else 0.0
                 if not along > 0.0:
                     break
                 local.totals[0, RESIDUAL] -= energy / along * energy / local.totals[0, SCALE]
-                before, energy = energy, at_once(step_inplace, energy / along)
+                before, energy = energy, over_tasks(step_inplace, energy / along)
                 beta = energy / before
         return learned
 
 
 def ranges(n: int, parts: int) -> list[tuple[int, int]]:
-    """Return up to `parts` ranges of whole chunks of tasks, for as many threads."""
+    """Return up to `parts` ranges of whole chunks, of tasks or samples, for as many threads."""
     cuts = {min(n * k // parts // CHUNK * CHUNK, n) for k in range(parts)} | {n}
     return list(pairwise(sorted(cuts)))

@@ -89,8 +89,8 @@ class MTWRLS(FilterLearner):
         "dense" touches P at every sample; "blocked" once for several, which is faster from about dT = 64 on and gives
         the same forecasts to rounding. "local" is for thousands of tasks on a sparse graph: it keeps no P of all tasks,
         only that of each given its neighbours, and finds the weights anew by iteration. All fades alike there
-        (`Exponential` per sample or round, `HalfLife`), and deviations are a little too small: they take the weights of
-        the neighbours' neighbours as known. "auto" takes "local" on a sparse graph from 2,000 weights on, where the
+        (`Exponential` per sample or round, `HalfLife`), and deviations are a little too small: a bound from below that
+        takes neighbours' neighbours as known. "auto" takes "local" on a sparse graph from 2,000 weights on, where the
         policy allows it, "blocked" from 64 on, and else "dense"; `uses` tells which.
     tolerance
         Of solver="local": iterations go on until the forecasts of all tasks would move, in the mean square and at usual

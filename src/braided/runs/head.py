@@ -29,9 +29,9 @@ from braided.types import Floats, Ints, Times
 LARGEST = 1e150
 DEVIATIONS = 5.0  # an innovation beyond so many weighs less
 LAGS = 9  # fewer where the head is short
-EXACT = 300  # weights of all streams, on their own lags, up to which all are tied to each other
-NEAREST = 20  # beyond, each is to so many
-REGIONS, REGION = 3, 100  # of the graph, that methods are tuned on, and streams in each
+EXACT = 300  # streams · (lags + 1) up to which every stream is tied to every other
+NEAREST = 20  # beyond, each is tied to so many, the most alike
+REGIONS, REGION = 3, 100  # parts of the graph to tune on, and streams in each
 
 
 @final
@@ -134,18 +134,19 @@ class Head:
             return TaskGraph.from_history(self.units.inward(self._gapped(self.values)), self.tasks, k=k)
 
     @cached_property
-    def part(self) -> Head:
-        """The head of some streams, which tell enough of all to tune on: regions of the graph, spread over it."""
+    def tuned_on(self) -> Head:
+        """The head of some streams, which tell enough of all: regions of the graph, spread over it."""
         n_tasks, most = len(self.tasks), REGIONS * REGION
         if n_tasks <= most:
             return self
-        chosen: dict[int, None] = {}  # an ordered set
+        chosen: dict[int, None] = {}  # a set that keeps its order
         for seed in [*(n_tasks * k // REGIONS for k in range(REGIONS)), *range(n_tasks)]:
             if len(chosen) >= most:
                 break
-            near = breadth_first_order(self.graph.similarity, seed, return_predecessors=False)[:REGION]
-            chosen |= dict.fromkeys(near.tolist())
-        kept = sorted(chosen)[:most]
+            if seed not in chosen:
+                near = breadth_first_order(self.graph.similarity, seed, return_predecessors=False)[:REGION]
+                chosen |= dict.fromkeys(near.tolist())
+        kept = sorted([*chosen][:most])
         tasks = tuple(self.tasks[place] for place in kept)
         return replace(self, tasks=tasks, values=self.values[:, kept], extras=self.extras[:, kept])
 
@@ -169,7 +170,6 @@ class Head:
     def build(self, method: Method, parameters: Parameters) -> Learner:
         """Return a learner for samples of this head; their units take the place of scaled inputs."""
         robust = DEVIATIONS if self.robust else None
-        given = parameters, self.graph, self.n_features(method)
-        learner = method.build(*given, per="round", robust=robust, solver="local" if self.graph.is_sparse else "auto")
+        learner = method.build(parameters, self.graph, self.n_features(method), per="round", robust=robust)
         hidden = int(parameters.get("hidden", 0))
         return ELM(hidden, seed=0) | learner if hidden else learner

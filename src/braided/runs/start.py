@@ -54,7 +54,6 @@ def choose(
     head: Head, settings: Settings, jobs: int | None = 1, log: Path | None = None, progress: Progress = silent
 ) -> Choice:
     """Return the method and parameters that forecast the head best, or those that are given."""
-    progress("seeing which streams are alike", 0.0)
     methods = methods_for(settings.methods)
     if not settings.parameters:
         return search(head, methods, settings.how, jobs, log, progress)

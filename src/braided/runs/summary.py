@@ -92,7 +92,7 @@ def chosen(forecaster: Forecaster) -> str:
     said = f"{METHODS[best['method']].title} ({given})"
     if best["score"] is None:
         return f"As given: {said}."
-    where = f" of {choice['streams']:,} streams" * (choice["streams"] < forecaster.about["run"]["head_tasks"])
+    where = f" of {streams:,} streams" if (streams := choice.get("streams")) else ""
     said = f"Chosen on the first {best['rounds']:,} rounds{where}, of {choice['tried']:,} trials: {said}, "
     said += f"{best['score']:.3f} of the error of “no change” there"
     return said + (f"; one filter per stream {single['score']:.3f}." if best != single else ".")

@@ -32,7 +32,7 @@ from braided.version import __version__
 
 EVERY = 1_000_000  # samples between saves
 MOST = 500_000  # values of the head; more would not change the choice
-FEWEST = 200  # rounds of it, whatever the number of values
+FEWEST = 200  # rounds that this leaves, however many streams there are
 
 
 @final
@@ -148,15 +148,16 @@ def learn(forecaster: Forecaster, rounds: Rounds, progress: Progress = silent) -
 
 
 def read_head(rounds: Rounds, settings: Settings) -> Head:
-    """Return the leading share of the rounds, at most so many values as make a difference."""
+    """Return the leading share of the rounds, cut where more values would make no difference."""
     chunks: list[Chunk] = []
-    before, size = 0.0, 0
+    before, size, known = 0.0, 0, 0
     for chunk in chunks_of(rounds, settings.without):
         share = (settings.tune - before) / max(rounds.progress - before, 1e-9)
-        room = max((MOST - size) // max(len(chunk.tasks), 1), FEWEST - sum(len(known.times) for known in chunks))
+        room = max((MOST - size) // max(len(chunk.tasks), 1), FEWEST - known)
         rows = max(min(round(share * len(chunk.times)), room), 0)
         chunks.append(chunk.rows(slice(rows)))
-        before, size = rounds.progress, size + chunks[-1].values.size
+        before = rounds.progress
+        size, known = size + chunks[-1].values.size, known + len(chunks[-1].times)
         if rows < len(chunk.times):
             break
     return Head.of(stacked(chunks), settings.lags, settings.logarithm, settings.keep_constant, settings.robust)

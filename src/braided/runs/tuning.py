@@ -90,7 +90,7 @@ class Choice:
     single: Trial  # the best of one filter per stream
     trials: tuple[Trial, ...] = ()  # the best of each method, the best first
     tried: int = 0
-    streams: int = 0  # that were tuned on
+    streams: int = 0  # that were tuned on; 0 if all were
 
     @property
     def method(self) -> Method:
@@ -117,7 +117,7 @@ def methods_for(names: Sequence[str]) -> list[Method]:
 
 
 def _seconds(head: Head, method: Method) -> float:
-    """About what a sample takes."""
+    """Return about how many seconds a sample takes, on one core (`benchmarks/scale.py`)."""
     n_tasks, d = len(head.tasks), head.n_features(method)
     if not method.shares:
         return 1.3e-6
@@ -146,6 +146,7 @@ def search(
     """
     if jobs == 0:
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
+    progress("seeing which streams are alike", 0.0)
     bench = _Bench(head, how, jobs, log, progress, [*dict.fromkeys([*methods, SINGLE])])
     tuned = {method: bench.tune(method) for method in bench.methods}
     best = min((tuned[method] for method in methods), key=lambda trial: trial.rank)
@@ -155,7 +156,7 @@ def search(
             "tune on a larger share (--tune), or choose other methods (--method)"
         )
     trials = tuple(sorted(tuned.values(), key=lambda trial: trial.rank))
-    return Choice(best, tuned[SINGLE], trials, bench.done, len(bench.head.tasks))
+    return Choice(best, tuned[SINGLE], trials, bench.done, 0 if bench.head is head else len(bench.head.tasks))
 
 
 class _Bench:
@@ -164,7 +165,7 @@ class _Bench:
     def __init__(
         self, head: Head, how: How, jobs: int | None, log: Path | None, progress: Progress, methods: list[Method]
     ) -> None:
-        self.head, self.how, self.jobs, self.methods, self.progress = head.part, how, jobs, methods, progress
+        self.head, self.how, self.jobs, self.methods, self.progress = head.tuned_on, how, jobs, methods, progress
         self.rounds = affordable(self.head, methods)
         self.log = log
         self.known = {} if log is None else _opened(log, _about(head))

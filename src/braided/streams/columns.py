@@ -14,21 +14,8 @@ GUESSES = {
     "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "ts", "month", "quarter", "week", "year"),
     "task": (
         *("site", "task", "stream", "station", "state", "turbine", "meter", "sensor", "series", "unique_id"),
-        *(
-            "series_id",
-            "item_id",
-            "location",
-            "store",
-            "shop",
-            "region",
-            "country",
-            "county",
-            "city",
-            "plant",
-            "device",
-            "ticker",
-        ),
-        *("id", "name"),
+        *("series_id", "item_id", "location", "store", "shop", "region", "country", "county", "city", "plant"),
+        *("device", "ticker", "id", "name"),
     ),
     "value": ("value", "y", "target", "load"),
 }

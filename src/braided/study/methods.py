@@ -34,7 +34,6 @@ from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.kernels import rbf
 from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, OSLSSVR, WRLS, GraphRidge, Learner, TraceNorm
-from braided.learners.mtwrls import Solver
 from braided.types import Floats
 
 Parameters: TypeAlias = dict[str, float]
@@ -108,12 +107,11 @@ class Method:
         make: Make | None = None,
         guard: bool = True,
         robust: float | None = None,
-        solver: Solver = "auto",
     ) -> Learner:
         """Return the learner with these parameters, without a hidden layer.
 
-        `per` is what MT-WRLS forgets by, and `solver` its own. Without `guard`, recursive least squares that winds up
-        breaks down. `robust` is for learners that can be; their targets are expected to be about 1.
+        `per` is what MT-WRLS forgets by. Without `guard`, recursive least squares that winds up breaks down.
+        `robust` is for learners that can be; their targets are expected to be about 1.
         """
         rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ("hidden", "ridge")}
         make = make or self.make
@@ -122,7 +120,7 @@ class Method:
         if make in (MTWRLS, WRLS):
             rest["forgetting"] = Exponential(rest["forgetting"], per if make is MTWRLS else "task", guard)
         if make is MTWRLS:
-            rest["solver"] = solver
+            rest["solver"] = "local" if graph.is_sparse else "auto"
         if make in ROBUST and robust is not None:
             rest |= {"robust": robust, "noise": 1.0}
         return make(graph_with(graph, parameters.get("ridge")), n_features, **rest)
