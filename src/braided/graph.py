@@ -166,7 +166,9 @@ class TaskGraph:
         silent = [graph.tasks[place] for place in np.flatnonzero(abs(similarity).sum(axis=1) == 0.0)]
         if silent and graph.n_tasks > 1:
             names = listed(silent)
-            warnings.warn(f"no similarity to any other task (constant or too short): {names}", stacklevel=2)
+            warnings.warn(
+                f"no similarity to any other task (constant, too short, or unlike all): {names}", stacklevel=2
+            )
         return graph
 
     @classmethod

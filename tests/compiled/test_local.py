@@ -281,9 +281,12 @@ def test_a_long_silence_leaves_the_prior_and_finite_weights():
     assert np.abs(state.covariance).max() < 1e13
 
 
-def test_deviations_are_at_least_a_tasks_own_and_at_most_its_stars():
+@pytest.mark.parametrize("left", [1.0, 0.3])
+def test_deviations_are_at_least_a_tasks_own_and_at_most_its_stars(left):
     state, _, C, (Phi, _, _) = started()
-    state.totals[0, [SCALE, RESIDUAL, COUNT]] = 2.0, 8.0, 4.0
+    C = left * C  # what is left of the prior
+    state.covariance[:] = slow.conditional(C, Phi)
+    state.totals[0, [SCALE, RESIDUAL, COUNT, PRIOR]] = 2.0, 8.0, 4.0, left
     X, tasks = np.random.default_rng(4).normal(size=(12, 3)), np.arange(12)
     mean, std = np.empty(12), np.empty(12)
     loc.forecast_inplace(mean, std, state, X, tasks, 0, 12)
@@ -301,6 +304,8 @@ def test_deviations_are_at_least_a_tasks_own_and_at_most_its_stars():
     state.links[:] *= 100.0  # no longer the information of anything
     t = np.flatnonzero(np.diff(state.starts))[0]
     assert loc.variance_of(state, t, X[t]) == pytest.approx(own[t])
+    state.links[:] /= 100.0
+    assert loc.variance_of(state, t, 1e140 * X[t]) == pytest.approx(1e280 * variances[t])
 
 
 @pytest.mark.parametrize(

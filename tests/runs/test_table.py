@@ -305,6 +305,8 @@ def test_many_streams_share_on_a_sparse_graph(monkeypatch):
     assert forecaster.learner.uses == "local"
     assert "Chosen on the first 60 rounds of 45 streams, of " in chosen(forecaster)
     assert Summary.of(forecaster).means["to_single"] < 0.97
+    few, _ = run_in_memory(field(steps=100), Settings(("wrls",), lags=2))
+    assert "Chosen on the first 20 rounds, of " in chosen(few)
 
 
 def test_the_head_is_at_most_so_many_values_but_has_rounds_enough(monkeypatch):

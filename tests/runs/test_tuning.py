@@ -195,12 +195,13 @@ def test_many_streams_are_tied_to_those_they_are_most_alike_to():
     assert many.build(METHODS["mt-wrls"], MT).uses == many.build(METHODS["mt-wrls-neighbours"], MT).uses == "local"
 
 
-def test_many_streams_are_tuned_on_regions_of_their_graph():
+def test_many_streams_are_tuned_on_regions_of_their_graph(monkeypatch):
     panel = bd.streams.wind_field(seed=1, steps=40, sites=500)
     head = head_of(panel, lags=3, extras=2)
     part = head.tuned_on
     assert part.tuned_on is part
     assert len(part.tasks) == 300
+    assert part.scale is head.scale
     kept = head.graph.indices(part.tasks)
     assert (np.diff(kept) > 0).all()
     np.testing.assert_array_equal(part.values, head.values[:, kept])
@@ -208,10 +209,23 @@ def test_many_streams_are_tuned_on_regions_of_their_graph():
     inside = head.graph.similarity[kept][:, kept].nnz / head.graph.similarity[kept].nnz
     spread = np.random.default_rng(0).permutation(500)[:300]
     assert inside > 1.1 * head.graph.similarity[spread][:, spread].nnz / head.graph.similarity[spread].nnz
+    monkeypatch.setattr(tuning, "SHORTEST", 10)
+    monkeypatch.setattr(tuning, "SECONDS", 0.01)
     choice = search(head, methods_for(("wrls",)))
+    assert choice.best.rounds == tuning.affordable(part, [METHODS["wrls"]]) == 25
     assert choice.streams == 300
     assert choice == replace(search(part, methods_for(("wrls",))), streams=300)
     assert search(part, methods_for(("wrls",))).streams == 0
+
+
+def test_regions_are_spread_over_the_graph_and_the_first_ones_whole():
+    rng, sizes = np.random.default_rng(2), (99, 201, 300, 100, 200)
+    of = np.repeat(np.arange(5), sizes)
+    values = (rng.normal(size=(60, 5))[:, of] + 0.05 * rng.normal(size=(60, 900))).cumsum(axis=0)
+    head = Head.of(Chunk(np.arange(60), tuple(f"s{k}" for k in range(900)), values, np.empty((60, 900, 0))), 3)
+    head.__dict__["graph"] = bd.TaskGraph((of[:, None] == of) * 1.0, head.tasks)
+    kept = of[head.graph.indices(head.tuned_on.tasks)]
+    assert np.bincount(kept).tolist() == [99, 1, 100, 100]  # from streams 0, 300 and 600, and then one more
 
 
 def test_streams_that_are_like_none_are_tuned_on_as_well():
@@ -282,6 +296,14 @@ def test_short_memories_win_only_by_more_than_luck():
     assert Trial("mogd", {"step": 1.0}, 100, 0.5, 4).rank == 0.5
 
 
+@pytest.mark.parametrize(("sites", "telling"), [(4, 4), (10, 10), (40, 10)])
+def test_of_many_streams_ten_tell_how_much_is_luck(sites, telling):
+    head = head_of(field(steps=60, sites=sites))
+    (trial,) = tuning._trials(head, METHODS["wrls"], [{"forgetting": 0.95, "penalty": 1.0}], 60)
+    assert trial.samples == 59 * telling
+    assert trial.rank == pytest.approx(trial.score + 1.0 / np.sqrt(59 * telling))
+
+
 def test_the_slowest_method_decides_how_much_is_affordable():
     head = head_of(field(steps=3000, sites=30), lags=9)
     fast, slow = METHODS["wrls"], METHODS["mt-wrls-neighbours"]
@@ -292,6 +314,8 @@ def test_the_slowest_method_decides_how_much_is_affordable():
 def test_what_tied_streams_cost_does_not_grow_with_their_number():
     costs = [tuning._seconds(head_of(field(steps=60, sites=n), lags=9), METHODS["mt-wrls"]) for n in (10, 30, 40, 80)]
     assert costs[0] < costs[1] > costs[2] == costs[3]
+    other = tuning._seconds(head_of(field(steps=60, sites=40), lags=9), METHODS["mt-oslssvr"])
+    assert other > 5.0 * costs[2]
 
 
 def test_a_feature_that_stands_still_is_refused():

@@ -171,12 +171,35 @@ def test_on_a_sparse_graph_a_task_joins_as_many_as_others_have():
     model = bd.Forecaster(learner, lags, Units.measure(values[:60, :11]))
     model.advance(np.arange(80), values, tasks)
     assert model.tasks == model.graph.tasks == learner.tasks == tasks
-    usual = -(-graph.similarity.nnz // 11)
     alike = model.graph.neighbours(tasks[11])
-    assert len(alike) == usual < 11
-    assert sum(alike.values()) == pytest.approx(graph.similarity.sum() / 11)  # pulled as strongly as others are
+    assert len(alike) == -(-graph.similarity.nnz // 22)
+    np.testing.assert_allclose(list(alike.values()), graph.similarity.sum() / graph.similarity.nnz)
     assert learner.graph.neighbours(tasks[11]) == alike
     assert tasks[11] in model.ahead().tasks
+
+
+def test_a_sparse_graph_stays_as_sparse_however_many_join():
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=(60, 1)).cumsum(axis=0) + rng.normal(size=(60, 200)).cumsum(axis=0)
+    values[:30, 40:] = np.nan
+    lags = bd.Lags(1)
+    graph = bd.TaskGraph.from_history(values[:, :40], k=6)
+    model = bd.Forecaster(bd.MTWRLS(graph, lags.n_features, solver="local"), lags, Units.measure(values[:, :40]))
+    model.advance(np.arange(60), values, tuple(range(200)))
+    assert model.graph.n_tasks == 200
+    degrees, before = np.diff(model.graph.similarity.indptr), np.diff(graph.similarity.indptr)
+    assert before.mean() - 1 < degrees.mean() < before.mean() + 2
+    assert degrees.max() < 3 * before.max()
+    assert degrees.min() >= 3
+    pulls = [np.asarray(S.sum(axis=1)) for S in (graph.similarity, model.graph.similarity)]
+    assert pulls[1].mean() == pytest.approx(pulls[0].mean(), rel=0.2)
+
+
+def test_on_a_graph_without_links_a_task_joins_without():
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(80, 12)).cumsum(axis=0)
+    values[:30, 11] = np.nan
+    tasks, lags = tuple(f"task {k}" for k in range(12)), bd.Lags(2)
     alone = bd.TaskGraph.independent(tasks[:11])
     model = bd.Forecaster(bd.MTWRLS(alone, lags.n_features, solver="local"), lags, Units.measure(values[:60, :11]))
     model.advance(np.arange(80), values, tasks)

@@ -179,10 +179,33 @@ def test_history_gives_the_k_most_alike(measure, missing, sign, block, monkeypat
         np.testing.assert_allclose(found, np.where(found != 0.0, whole, 0.0), atol=1e-9)
 
 
-def test_with_more_neighbours_than_there_are_all_are_joined():
-    history = np.random.default_rng(9).normal(size=(40, 5)) + np.sin(np.arange(40.0))[:, None] * 5.0
-    dense, sparse = (bd.TaskGraph.from_history(history, k=k) for k in (None, 10))
+@pytest.mark.parametrize("common", [0.0, 5.0])
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_with_more_neighbours_than_there_are_all_are_joined(common, unit):
+    history = np.random.default_rng(0).normal(size=(40, 8)) + np.sin(np.arange(40.0))[:, None] * common
+    history = unit * np.hstack([history, history[:, :1]])  # two that are the same
+    options = {"measure": "pearson", "difference": False}
+    dense, sparse = (bd.TaskGraph.from_history(history, k=k, **options) for k in (None, 10))
     np.testing.assert_allclose(sparse.similarity.toarray(), dense.similarity, atol=1e-12)
+    assert (sparse.similarity[[0, 8], [8, 0]] > 1.0 - 1e-12).all()
+    assert sparse.similarity.max() <= 1.0
+
+
+def test_of_two_that_are_nearly_as_alike_the_one_more_so_is_taken():
+    rng = np.random.default_rng(10)
+    one, other, third = np.linalg.qr(np.column_stack([np.ones(50), rng.normal(size=(50, 3))]))[0][:, 1:].T
+    alike = [r * one + np.sqrt(1.0 - r * r) * way for r, way in ((0.8, other), (0.8 + 1e-5, third))]
+    for columns in ((0, 1, 2), (0, 2, 1)):
+        history = np.column_stack([one, *alike])[:, columns]
+        graph = bd.TaskGraph.from_history(history, k=1, measure="pearson", difference=False)
+        assert max(graph.neighbours(0).values()) == pytest.approx(0.8 + 1e-5)
+        assert graph.neighbours(columns.index(1)) == {0: pytest.approx(0.8)}  # which it is most alike to
+
+
+def test_history_of_one_task_or_none():
+    history = np.random.default_rng(9).normal(size=(40, 5)) + np.sin(np.arange(40.0))[:, None] * 5.0
+    with pytest.raises(bd.InputError):
+        bd.TaskGraph.from_history(history[:, :0], k=2)
     assert bd.TaskGraph.from_history(history[:, :1], k=3).similarity.nnz == 0
     with pytest.raises(bd.InputError, match="k is 0"):
         bd.TaskGraph.from_history(history, k=0)

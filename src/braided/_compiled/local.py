@@ -257,7 +257,7 @@ def variance_of(local: Local, t: int, x: Floats) -> float:
     for m in range(local.starts[t], local.starts[t + 1]):
         link = local.totals[0, PRIOR] * local.links[m]
         lost += link * link * quadratic(local.covariance[local.neighbours[m]], 0, z)
-    return own * own / (own - lost) if lost < own else own  # else rounding has made V⁻¹ indefinite
+    return own / (1.0 - lost / own) if lost < own else own  # else rounding has made V⁻¹ indefinite
 
 
 @unlocked

@@ -48,6 +48,7 @@ from braided.types import Floats, Ints
 from braided.validate import share
 
 JOIN_AFTER = 20  # values, from which a new task's units are measured
+GOLDEN = 0.6180339887  # multiples of it are spread evenly
 
 
 @final
@@ -256,12 +257,14 @@ class Forecaster:
         self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
 
     def _usual_links(self) -> dict[TaskKey, float]:
-        """As alike as others are on average: to all, or on a sparse graph to as many as they are, spread over all."""
+        """As alike as others are on average: to all, or on a sparse graph to so many, spread, as keep it as sparse."""
         n_tasks, links = self.graph.n_tasks, self.graph.similarity
         if not self.graph.is_sparse:
             return dict.fromkeys(self.tasks, float(links.sum()) / max(n_tasks * (n_tasks - 1), 1))
-        usual = -(-links.nnz // n_tasks)
-        return {self.tasks[n_tasks * k // usual]: float(links.sum()) / n_tasks / usual for k in range(usual)}
+        usual = -(-links.nnz // (2 * n_tasks))
+        phase = GOLDEN * n_tasks % 1.0  # to meet others when the next one joins
+        places = (int(n_tasks * (k + phase) / usual) for k in range(usual))
+        return {self.tasks[place]: float(links.sum()) / links.nnz for place in places}
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""

@@ -148,7 +148,9 @@ class Head:
                 chosen |= dict.fromkeys(near.tolist())
         kept = sorted([*chosen][:most])
         tasks = tuple(self.tasks[place] for place in kept)
-        return replace(self, tasks=tasks, values=self.values[:, kept], extras=self.extras[:, kept])
+        some = replace(self, tasks=tasks, values=self.values[:, kept], extras=self.extras[:, kept])
+        vars(some)["scale"] = self.scale  # that of all, which the forecaster will have
+        return some
 
     def n_features(self, method: Method) -> int:
         """Return how many features a method sees."""

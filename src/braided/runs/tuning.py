@@ -36,6 +36,7 @@ SINGLE = METHODS["wrls"]  # one filter per stream, to compare with
 DEFAULT = tuple(METHODS[name] for name in ("mt-wrls", "mt-wrls-neighbours", "wrls", "wrls-neighbours"))
 FORGETTING = (1.0, 0.999, 0.995, 0.99, 0.98, 0.95)  # per round: memories of ever, 1000, 200, 100, 50, 20 rounds
 HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
+TELLING = 10  # streams whose samples count there: more of them move together, and tell little more
 SHARE = 3  # one in so many goes on to the next piece
 LAST = 5  # about so many run to the end
 SHORTEST = 100  # rounds of the first piece, at least
@@ -56,7 +57,7 @@ class Trial:
     parameters: Parameters
     rounds: int = 0  # of the head; none where nothing was tried
     score: float = np.inf  # mean over the tasks of the error over that of "no change"; infinite where it broke down
-    samples: int = 0
+    samples: int = 0  # of TELLING streams, if there are more
 
     @property
     def key(self) -> str:
@@ -235,7 +236,8 @@ def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> 
         ratios = run.scores.rmse_to_level[~np.isnan(run.scores.rmse_to_level)]  # NaN where a task does not move
         held = run.broke_at is None and len(ratios)
         scores.append(float(ratios.mean()) if held else np.inf)
-    return [Trial(method.name, one, rounds, score, len(samples.y)) for one, score in zip(pool, scores, strict=True)]
+    telling = len(samples.y) * min(len(head.tasks), TELLING) // len(head.tasks)
+    return [Trial(method.name, one, rounds, score, telling) for one, score in zip(pool, scores, strict=True)]
 
 
 def _about(head: Head) -> dict[str, Any]:
