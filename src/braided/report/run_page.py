@@ -67,7 +67,7 @@ def _reading(forecaster: Forecaster) -> dict[str, str]:
         "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts of the part to tune "
         "on do not count.",
         "One filter per stream": f"{SINGLE.title} on the stream's own last changes, tuned on the same part: "
-        "what is gained beyond it comes from the other streams.",
+        "what is gained beyond it comes from the other streams, and from where a stream stands beside its neighbours.",
         "Interval": f"Meant to hold {100 * forecaster.coverage:g} % of the values of each stream; its width follows "
         "the errors as they come.",
     }

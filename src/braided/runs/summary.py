@@ -122,11 +122,14 @@ def _parts(forecaster: Forecaster) -> list[str]:
     choice = forecaster.about.get("choice", {})
     scores = {trial["method"]: trial["score"] for trial in choice.get("trials", ())}
     alone = scores.get("wrls")
-    names = {"mt-wrls": "tied weights alone", "wrls-neighbours": "the neighbours' last changes alone"}
+    names = {
+        "mt-wrls": "tied weights alone",
+        "wrls-neighbours": "the neighbours' changes and the gap to their level alone",
+    }
     names["mt-wrls-neighbours"] = "both"
     if alone and all(scores.get(name) for name in names):
         parts = [f"{words} {_percent(100.0 * (1.0 - scores[name] / alone))}" for name, words in names.items()]
-        return [f"Of that, on the part to tune on: {', '.join(parts)}."]
+        return [f"On the part to tune on: {', '.join(parts)}."]
     return []
 
 
