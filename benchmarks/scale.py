@@ -3,7 +3,7 @@
 Every part prints Markdown tables, with accuracy beside speed where a solver is not exact; all streams are synthetic.
 `--figure FILE` draws the curves. One thread, but for `local`, which takes up to four where that pays.
 
-    python benchmarks/scale.py [--part dense blocked local accuracy deviations kernel] [--figure docs/performance.svg]
+    python benchmarks/scale.py [--part local dense blocked accuracy deviations kernel] [--figure docs/performance.svg]
 """
 
 # ruff: noqa: E402 (the number of threads is set before NumPy is imported)
@@ -240,9 +240,9 @@ def draw(results, path):
 
 
 PARTS = {
+    "local": local_part,  # first, as the peak of memory is that of the process
     "dense": dense_part,
     "blocked": blocked_part,
-    "local": local_part,
     "accuracy": accuracy_part,
     "deviations": deviations_part,
     "kernel": kernel_part,
