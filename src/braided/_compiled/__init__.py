@@ -32,6 +32,14 @@ def unlocked(function: Function) -> Function:
     return compiled(function, nogil=True)
 
 
+def uncounted(function: Function) -> Function:
+    """Compile `function` without counting who refers to an array: for loops over samples, which must allocate none.
+
+    Python must give it arrays, not tuples of them, which would never be released.
+    """
+    return compiled(function, _nrt=False)
+
+
 def inlined(function: Function) -> Function:
     """Compile `function` into each of its callers: for what is short, takes many arrays, and is called per sample."""
     return compiled(function, inline="always")

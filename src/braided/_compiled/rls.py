@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from braided._compiled import compiled
+from braided._compiled import compiled, uncounted
 from braided._compiled.filters import Filters, flush_inplace, forecast_inplace, learn_inplace, move_inplace
 from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, unwind_inplace, wound_up
 from braided._compiled.step import FOLD, SCALE
@@ -13,7 +13,7 @@ from braided.types import Floats, Ints
 DONE, MOVE, REFUSED, SETTLE, WOUND_UP = range(5)  # why a run of samples ends
 
 
-@compiled
+@uncounted
 def run_inplace(
     W: Floats,
     covariance: Floats,
@@ -33,6 +33,7 @@ def run_inplace(
     moves: Floats,
     limits: Floats,
     robust: float,
+    work: Floats,
     mean: Floats,
     std: Floats,
     i: int,
@@ -43,7 +44,7 @@ def run_inplace(
 
     Doing it in here, or passing the arrays on as a whole, would slow down all the rest.
     """
-    d, one, guard, work = X.shape[1], W.shape[0] == 1, limits.size > 0, np.empty(W.shape[1])
+    d, one, guard = X.shape[1], W.shape[0] == 1, limits.size > 0
     for g in range(group, ends.size):
         end = ends[g]
         if not moved and (i == 0 or i == ends[g - 1]):
@@ -105,9 +106,10 @@ def steady_inplace(
 ) -> tuple[int, int, bool, int, int]:
     """Run, move weights and fold scales, up to where P has to be made anew: next, group, moved, why, which filter."""
     d, n = X.shape[1], filters.weights.shape[1]
+    work = np.empty(n)
     while True:
         samples = (X, y, tasks, weights, ends, fades, moves)
-        i, group, why = run_inplace(*filters[:9], *samples, limits, robust, mean, std, i, group, moved)
+        i, group, why = run_inplace(*filters[:9], *samples, limits, robust, work, mean, std, i, group, moved)
         moved = why == MOVE
         if why == MOVE:
             move_inplace(filters, d, moves[i], shrink, noise)

@@ -93,6 +93,7 @@ class FilterLearner(Learner):
             steps.moves,
             steps.limits,
             self.robust or 0.0,
+            np.empty(self.state.weights.shape[1]),
             np.empty(1),
             NOTHING,
             0,
