@@ -12,6 +12,7 @@ from braided.streams import wind_field
 from braided.study import METHODS
 
 HEADER = "timestamp,site,value"
+STOPPED = "braided: stopped; the same command, without --fresh, goes on from here\n"
 
 
 def braided(*arguments, cwd=None):
@@ -30,16 +31,14 @@ def table(path, steps=900, sites=3, change=lambda rows: rows):
     return path
 
 
-def test_help_is_quick_and_needs_no_compiler():
+def test_help_needs_no_compiler():
     code = "import sys; sys.argv = ['braided', '--help']\nfrom braided.cli import main\n"
     code += "try: main()\nexcept SystemExit: pass\n"
     code += "assert not {'numba', 'scipy', 'numpy', 'matplotlib', 'pyarrow'} & set(sys.modules), 'heavy'"
-    began = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "study" in done.stdout
     assert "methods" in done.stdout
-    assert time.perf_counter() - began < 5  # a bound against accidents; `make bench` shows the time
 
 
 def test_methods_are_listed_with_a_line_each():
@@ -187,15 +186,32 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list(tmp_path.glob("store/*/plan.json")):
         time.sleep(0.05)
-    for _ in range(20):  # one that comes while a library calls back into Python may be lost there
-        process.send_signal(signal.SIGINT)
-        try:
-            _, said = process.communicate(timeout=3)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
     assert process.returncode == 130
-    assert said.strip() == "braided: stopped; the same command, without --fresh, goes on from here"
+    assert said == STOPPED
+
+
+def test_ctrl_c_is_not_lost_in_python_that_a_library_calls():
+    code = """
+import ctypes, signal, sys, time
+from braided import cli
+
+@ctypes.CFUNCTYPE(None)
+def called():
+    signal.raise_signal(signal.SIGINT)
+
+@cli.app.command()
+def calls():
+    for _ in range(3):
+        called()
+    time.sleep(60)
+
+sys.argv = ["braided", "calls"]
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, STOPPED)
 
 
 def test_debug_shows_where(tmp_path):
