@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
@@ -170,6 +171,15 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
     assert (tmp_path / "out").read_text() == "a file"
 
 
+@pytest.fixture
+def heard():
+    """Processes that are started hear Ctrl-C, also where these tests themselves run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     command = [
         sys.executable,
@@ -192,25 +202,44 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert said == STOPPED
 
 
-def test_ctrl_c_is_not_lost_in_python_that_a_library_calls():
-    code = """
-import ctypes, signal, sys, time
+IN_A_FINALISER = """
+class Doomed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+Doomed()
+"""
+IN_THE_COMPILER = """
+import numba
+
+def told(frame, event, _):
+    hears_of = frame.f_locals["ll_module"].name if frame.f_code.co_name == "_object_compiled_hook" else ""
+    if event == "call" and "lambda" in hears_of:
+        signal.raise_signal(signal.SIGINT)
+
+sys.setprofile(told)
+numba.njit(lambda x: x + 1, cache=True)(1)
+sys.setprofile(None)
+"""
+
+
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize("where", [IN_A_FINALISER, IN_THE_COMPILER], ids=["finaliser", "compiler"])
+def test_ctrl_c_is_neither_lost_nor_breaks_a_library(tmp_path, where):
+    code = f"""
+import signal, sys, time
 from braided import cli
 
-@ctypes.CFUNCTYPE(None)
-def called():
-    signal.raise_signal(signal.SIGINT)
-
 @cli.app.command()
-def calls():
-    for _ in range(3):
-        called()
-    time.sleep(60)
+def one():
+{textwrap.indent(where, "    ")}
+    time.sleep(30)
 
-sys.argv = ["braided", "calls"]
+sys.argv = ["braided", "one"]
 cli.main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (tmp_path / "one.py").write_text(code)
+    done = subprocess.run([sys.executable, tmp_path / "one.py"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, STOPPED)
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
 import sys
-import threading
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
-from braided.cli import data, streams, study
+from braided.cli import data, stopping, streams, study
 from braided.errors import BraidedError, InputError
 from braided.version import __version__
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 app = typer.Typer(
     name="braided",
@@ -53,7 +48,7 @@ def _top(
 
 def main() -> None:
     """Run the command line; an error is one line on standard error."""
-    sys.unraisablehook = _again
+    stopping.listen()
     try:
         code = app(standalone_mode=False)
         if code == Exit.INTERRUPTED:  # what typer makes of Ctrl-C
@@ -68,16 +63,6 @@ def main() -> None:
         _fail("stopped; the same command, without --fresh, goes on from here", Exit.INTERRUPTED)
     except Exception as error:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)
-
-
-def _again(lost: UnraisableHookArgs) -> None:
-    """Send Ctrl-C once more where it was lost: in Python that a library called, such as the compiler."""
-    if issubclass(lost.exc_type, KeyboardInterrupt):
-        once_more = threading.Timer(0.05, _thread.interrupt_main)  # when the library has returned
-        once_more.daemon = True
-        once_more.start()
-    else:
-        sys.__unraisablehook__(lost)
 
 
 def _fail(message: str, code: Exit) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -31,36 +30,6 @@ class Tell(Protocol):
 def split(text: str) -> tuple[str, ...]:
     """Return the parts of a text between its commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-@contextmanager
-def stoppable() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Let Ctrl-C and a polite kill wait for what is done in the context that is given; else they stop at once."""
-    is_busy, is_told = False, False
-
-    def stop(number: int, _: object) -> None:
-        nonlocal is_told
-        is_told = True
-        if not is_busy:
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def busy() -> Iterator[None]:
-        nonlocal is_busy
-        is_busy = True
-        try:
-            yield
-        finally:
-            is_busy = False
-        if is_told:
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield busy
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def console() -> Console:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from braided.cli.console import Debug, Jobs, console, progress, show, split, stoppable
+from braided.cli.console import Debug, Jobs, console, progress, show, split
+from braided.cli.stopping import stoppable
 from braided.errors import InputError
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from braided.evaluation import evaluate
 from braided.files import write_whole
 from braided.forecasting.clock import as_stamps
 from braided.learners import MTWRLS
+from braided.processes import checked, each
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
 from braided.study.methods import Parameters
@@ -145,8 +146,7 @@ def search(
 
     The choice does not depend on `jobs`, the number of processes; None means one per core where that is worth it.
     """
-    if jobs == 0:
-        raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
+    checked(1 if jobs is None else jobs)
     progress("seeing which streams are alike", 0.0)
     bench = _Bench(head, how, jobs, log, progress, [*dict.fromkeys([*methods, SINGLE])])
     tuned = {method: bench.tune(method) for method in bench.methods}
@@ -199,18 +199,16 @@ class _Bench:
         return best
 
     def _run(self, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
-        from joblib import Parallel, cpu_count, delayed  # slow to import
+        from joblib import cpu_count  # slow to import
 
         keys = [Trial(method.name, one, rounds).key for one in pool]
         todo = [one for one, key in zip(pool, keys, strict=True) if key not in self.known]
         work = len(todo) * rounds * len(self.head.tasks) * _seconds(self.head, method)
         jobs = self.jobs or (-1 if work > WORTH else 1)
         size = max(min(len(todo) // (4 * (jobs if jobs > 0 else cpu_count())), 25), 1)
-        batches = [todo[first : first + size] for first in range(0, len(todo), size)]
+        batches = ((self.head, method, todo[first : first + size], rounds) for first in range(0, len(todo), size))
         self._advance(len(pool) - len(todo), method)
-        for trials in Parallel(jobs, return_as="generator")(
-            delayed(_trials)(self.head, method, batch, rounds) for batch in batches
-        ):
+        for trials in each(_trials, batches, jobs):
             self.known |= {trial.key: trial for trial in trials}
             if self.log is not None:
                 with self.log.open("a", encoding="utf-8") as file:
@@ -224,13 +222,10 @@ class _Bench:
 
 
 def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
-    from threadpoolctl import threadpool_limits  # threads of BLAS gain nothing on small matrices, and lose much
-
     samples = head.samples(method.inputs, rounds)
     if not len(samples.y):
         return [Trial(method.name, parameters, rounds) for parameters in pool]
-    with threadpool_limits(1):
-        runs = [evaluate(head.build(method, parameters), samples) for parameters in pool]
+    runs = [evaluate(head.build(method, parameters), samples) for parameters in pool]
     scores = []
     for run in runs:
         ratios = run.scores.rmse_to_level[~np.isnan(run.scores.rmse_to_level)]  # NaN where a task does not move

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from braided.errors import InputError
 from braided.graph import TaskGraph
 from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner
+from braided.processes import checked, each
 from braided.streams import Panel
 from braided.study.plan import Plan, Unit, levels_of
 from braided.study.run import run_unit
@@ -28,10 +28,7 @@ Progress = Callable[[int, int, str], None]  # units done, units in all, what was
 
 def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: Progress = lambda *_: None) -> Store:
     """Run what is not yet in the store at `folder`, and return it; the result does not depend on `jobs`."""
-    from joblib import Parallel, delayed  # slow to import, and only needed here
-
-    if jobs == 0:
-        raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
+    checked(jobs)
     levels = levels_of(panel, plan)
     store = Store(folder)
     store.open(plan.describe(panel))
@@ -40,12 +37,10 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
     done = len(units) - len(todo)
     progress(done, len(units), f"{done} found" if done else "")
     if len(todo) > 1:
-        Parallel(jobs)(delayed(_compile)(part) for part in COMPILED)
-    calls = (
-        delayed(_run_into)(store, plan, unit, levels[plan.starts[unit.window] :][: plan.length], panel.tasks)
-        for unit in todo
-    )
-    for label in Parallel(jobs, return_as="generator_unordered")(calls):
+        list(each(_compile, ((part,) for part in COMPILED), jobs))
+    pieces = {unit: levels[plan.starts[unit.window] :][: plan.length] for unit in todo}
+    calls = ((store, plan, unit, piece, panel.tasks) for unit, piece in pieces.items())
+    for label in each(_run_into, calls, jobs, in_order=False):
         done += 1
         progress(done, len(units), label)
     return store
@@ -57,8 +52,5 @@ def _compile(part: str) -> None:
 
 
 def _run_into(store: Store, plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> str:
-    from threadpoolctl import threadpool_limits  # threads of BLAS gain nothing on small matrices, and lose much
-
-    with threadpool_limits(1):
-        store.add(unit, run_unit(plan, unit, levels, tasks))
+    store.add(unit, run_unit(plan, unit, levels, tasks))
     return unit.label

@@ -1,0 +1,42 @@
+"""Processes: one function for many arguments, on several cores."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from braided.errors import InputError
+
+Result = TypeVar("Result")
+
+
+def checked(jobs: int) -> int:
+    """Return a number of processes, or -1, which is one per core."""
+    if jobs == 0:
+        raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
+    return jobs
+
+
+def each(
+    function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], jobs: int, in_order: bool = True
+) -> Iterator[Result]:
+    """Go through what the function returns, as it comes, or in order."""
+    from joblib import Parallel, delayed  # slow to import
+
+    how = "generator" if in_order else "generator_unordered"
+    calls = (delayed(_alone)(function, *one) for one in arguments)
+    results: Iterator[Result] = Parallel(checked(jobs), return_as=how, initializer=_leave_stopping)(calls)
+    return results
+
+
+def _leave_stopping() -> None:
+    """Leave Ctrl-C to the process that began all this: it ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _alone(function: Callable[..., Result], *arguments: Any) -> Result:
+    from threadpoolctl import threadpool_limits  # threads of BLAS gain nothing on small matrices, and lose much
+
+    with threadpool_limits(1):
+        return function(*arguments)
