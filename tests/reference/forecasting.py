@@ -52,6 +52,7 @@ def obvious_forecasts(learner, lags, graph, units, times, values, step):
             changes = np.diff(padded[-lags.reach :], axis=0)[::-1]
             for t, task in enumerate(learner.tasks):
                 x = [change[t] for change in changes[: lags.count]]
+                x += [levels[-1][t]] * lags.level
                 x += [around(change, t) for change in changes[: lags.neighbours]]
                 if lags.gap:
                     x.append(around(levels[-1], t) - levels[-1][t] if S[t].any() else 0.0)

@@ -103,12 +103,12 @@ def test_units_are_not_those_of_one_wild_value():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(500, 2)).cumsum(axis=0)
     clean = Units.measure(values).scale
-    values[100, 0] = 1e12
+    values[10, 0] = 1e12
     np.testing.assert_allclose(Units.measure(values).scale, clean, rtol=0.5)
     np.testing.assert_allclose(Units.measure(values).scale[1], clean[1], rtol=1e-12)
     seldom = np.zeros((500, 1))
     seldom[::50] = 1.0  # all that it ever does
-    assert Units.measure(values).centre[0] == np.median(values[:, 0])
+    assert Units.measure(values).centre[0] == np.median(values[:20, 0])
     assert Units.measure(seldom).scale[0] == pytest.approx(np.sqrt(np.mean(np.diff(seldom[:, 0]) ** 2)))
 
 

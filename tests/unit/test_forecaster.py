@@ -31,7 +31,7 @@ def make(values, tasks, lags=None, learner=None, single=True, k=None, **parts):
     lags = lags or bd.Lags(3, neighbours=2, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(values[:60], tasks, k=k)
     learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
-    alone = bd.WRLS(tasks, lags.count + 1, 10.0) if single else None
+    alone = bd.WRLS(tasks, lags.n_own + 1, 10.0) if single else None
     return bd.Forecaster(
         learner, lags, Units.measure(values[:60]), graph=graph, single=alone, clock=Clock(STEP, STEP), **parts
     )
@@ -44,6 +44,7 @@ def make(values, tasks, lags=None, learner=None, single=True, k=None, **parts):
         bd.Lags(1, bias=False),
         bd.Lags(2, neighbours=3, gap=True),
         bd.Lags(2, neighbours=3, gap=True, fill=True),
+        bd.Lags(2, neighbours=1, gap=True, fill=True, level=True),
     ],
     ids=repr,
 )
@@ -63,6 +64,17 @@ def test_forecasts_are_those_of_the_loop(lags):
     assert forecaster.first_stamp == times[0]
     assert forecaster.absent == np.isnan(values).sum()
     assert forecaster.unforecast == (~np.isnan(values)).sum() - len(rows)
+
+
+@pytest.mark.parametrize("level", [False, True])
+def test_one_filter_per_stream_sees_the_same_of_its_past_and_nothing_of_others(level):
+    times, values, tasks = streams()
+    forecaster = make(values, tasks, bd.Lags(2, neighbours=3, gap=True, fill=True, level=level))
+    forecaster.advance(times, values, tasks)
+    own = bd.Lags(2, fill=True, level=level)
+    alone = make(values, tasks, own, lambda _: bd.WRLS(tasks, own.n_features, 10.0), single=False)
+    alone.advance(times, values, tasks)
+    np.testing.assert_array_equal(forecaster.record.squares[:, 1], alone.record.squares[:, 0])
 
 
 def same(a, b):

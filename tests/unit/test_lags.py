@@ -23,6 +23,7 @@ def obvious(lags, levels, S=None):
     for step in range(1 if lags.fill else max(lags.count, lags.neighbours) + lags.difference, n_steps):
         for task in range(n_tasks):
             x = [series[step - k, task] if step >= k else np.nan for k in range(1, lags.count + 1)]
+            x += [levels[step - 1, task]] * lags.level
             x += [around(series, step - k, task) if step >= k else np.nan for k in range(1, lags.neighbours + 1)]
             if lags.gap:
                 x.append(around(levels, step - 1, task) - levels[step - 1, task] if S[task].any() else 0.0)
@@ -49,6 +50,8 @@ def obvious(lags, levels, S=None):
         bd.Lags(2, gap=True, bias=False),
         bd.Lags(3, fill=True),
         bd.Lags(2, neighbours=3, gap=True, fill=True),
+        bd.Lags(2, level=True),
+        bd.Lags(3, neighbours=1, gap=True, fill=True, level=True),
     ],
     ids=repr,
 )
@@ -107,6 +110,8 @@ def test_the_samples_feed_any_learner():
     ("call", "message"),
     [
         (lambda: bd.Lags(0), "count is 0: it must be 1 or more"),
+        (lambda: bd.Lags(2, difference=False, fill=True), "fill=True fills changes: it needs difference=True"),
+        (lambda: bd.Lags(2, difference=False, level=True), "level=True goes with changes: it needs difference=True"),
         (lambda: bd.Lags(2, neighbours=-1), "neighbours is -1"),
         (lambda: bd.Lags(2).samples(np.zeros((3, 2))), "levels has 3 steps: 4 are needed"),
         (lambda: bd.Lags(2).samples(np.zeros(9)), "give \\(steps, tasks\\)"),

@@ -3,6 +3,7 @@
 | feature                 | how many     | what                                                             |
 |-------------------------|--------------|------------------------------------------------------------------|
 | own lags                | `count`      | the last differences of the task (or levels)                     |
+| own level               | `level`      | the task's last level                                            |
 | neighbour lags          | `neighbours` | similarity-weighted mean of the neighbours' last differences     |
 | gap                     | `gap`        | the neighbours' weighted mean level, less the task's own         |
 | bias                    | `bias`       | 1                                                                |
@@ -82,6 +83,8 @@ class Lags:
     fill
         Whether a past change that is missing counts as no change. Then a sample needs no more than the level before
         it, and few missing values cost few samples; by default it needs all.
+    level
+        Whether to add the task's last level, beside differences: what one that returns to its mean needs.
     """
 
     count: int
@@ -90,18 +93,25 @@ class Lags:
     gap: bool = False
     bias: bool = True
     fill: bool = False
+    level: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if self.fill and not self.difference:
-            raise InputError("fill=True fills changes: it needs difference=True")
+        for name, why in {"fill": "fills changes", "level": "goes with changes"}.items():
+            if getattr(self, name) and not self.difference:
+                raise InputError(f"{name}=True {why}: it needs difference=True")
         object.__setattr__(self, "count", count(self.count, "count"))
         object.__setattr__(self, "neighbours", count(self.neighbours, "neighbours", least=0))
 
     @property
     def n_features(self) -> int:
         """How many features a sample has."""
-        return self.count + self.neighbours + bool(self.gap) + bool(self.bias)
+        return self.n_own + self.neighbours + bool(self.gap) + bool(self.bias)
+
+    @property
+    def n_own(self) -> int:
+        """How many of them, the first, are the task's own past."""
+        return self.count + bool(self.level)
 
     @property
     def reach(self) -> int:
@@ -164,15 +174,17 @@ class Lags:
         X = np.full((n_steps + 1, n_tasks, self.n_features + n_extras), np.nan)
         for k in range(1, self.count + 1):
             X[k:, :, k - 1] = series[: n_steps + 1 - k]
+        if self.level:
+            X[1:, :, self.count] = levels
         if graph is not None and (self.neighbours or self.gap):
             neighbours = _Neighbours.of(graph, keys)
             around = neighbours.mean(series)
             for k in range(1, self.neighbours + 1):
-                X[k:, :, self.count + k - 1] = around[: n_steps + 1 - k]
+                X[k:, :, self.n_own + k - 1] = around[: n_steps + 1 - k]
             if self.gap:
                 gap = neighbours.mean(levels) - levels
                 gap[:, neighbours.alone] = 0.0
-                X[1:, :, self.count + self.neighbours] = gap
+                X[1:, :, self.n_own + self.neighbours] = gap
         if self.fill:
             known = np.vstack([np.zeros((1, n_tasks), bool), ~np.isnan(levels)])
             X[np.isnan(X) & known[:, :, None]] = 0.0

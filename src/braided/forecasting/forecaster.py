@@ -39,7 +39,7 @@ from braided.features import Lags, Scale
 from braided.forecasting.clock import NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.record import Record
-from braided.forecasting.units import LARGEST, Units
+from braided.forecasting.units import FIRST, LARGEST, Units
 from braided.forecasting.usual import Usual
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
@@ -47,7 +47,7 @@ from braided.learners.samples import plain_time
 from braided.types import Floats, Ints
 from braided.validate import share
 
-JOIN_AFTER = 20  # values, from which a new task's units are measured
+JOIN_AFTER = FIRST  # values, from which a new task's units are measured
 GOLDEN = 0.6180339887  # multiples of it are spread evenly
 
 
@@ -66,7 +66,7 @@ class Forecaster:
     graph
         The neighbours, for features of theirs and for tasks that join; the learner's own unless told.
     single
-        One filter per stream on own lags and a bias, to compare with.
+        One filter per stream on its own past and a bias, to compare with.
     extras
         How further features are standardised; their last values are features, none without it.
     clock
@@ -103,7 +103,7 @@ class Forecaster:
         if not lags.difference:
             raise InputError("lags has difference=False: a forecaster forecasts changes")
         n_extras = 0 if extras is None else extras.mean.size
-        for one, expected in ((learner, lags.n_features + n_extras), (single, lags.count + 1 + n_extras)):
+        for one, expected in ((learner, lags.n_features + n_extras), (single, lags.n_own + 1 + n_extras)):
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
@@ -309,8 +309,8 @@ class Forecaster:
         return self.units.inward(values[joined]), self.tasks, self.graph, extras
 
     def _own(self, X: Floats) -> Floats:
-        """The features of one filter per stream: own lags, a bias and the extras."""
-        own = np.s_[:, : self.lags.count]
+        """The features of one filter per stream: its own past, a bias and the extras."""
+        own = np.s_[:, : self.lags.n_own]
         return np.column_stack([X[own], np.ones(len(X)), X[:, self.lags.n_features :]])
 
     def _widths(self, calibration: Floats, errors: Floats, deviations: Floats, places: Ints, ends: Ints) -> Floats:

@@ -11,6 +11,7 @@ from braided.errors import InputError
 from braided.types import Floats, Ints
 
 LARGEST = 1e100  # in units
+FIRST = 20  # values that the centre is measured on: more would tell, while they are learned, where a task will go
 TIMES = 10.0  # its usual size is what a change counts for at most
 MOST = float(np.finfo(np.float64).max)
 
@@ -27,7 +28,7 @@ class Units:
     array([[1., 1.]])
     """
 
-    centre: Floats  # (T,) median level
+    centre: Floats  # (T,) median of the first 20 values
     scale: Floats  # (T,) root mean square of the changes; the largest count for ten times the others' at most
     logarithm: bool = False
 
@@ -42,7 +43,10 @@ class Units:
         squares = np.where(known, np.nan_to_num(changes) / np.where(size > 0.0, size, 1.0), 0.0) ** 2
         scale = size * np.sqrt(_mean_square(squares, np.maximum(known.sum(axis=0), 1)))
         centre = np.array(
-            [np.median(column[known]) if known.any() else 0.0 for column, known in zip(levels.T, there.T, strict=True)]
+            [
+                np.median(column[known][:FIRST]) if known.any() else 0.0
+                for column, known in zip(levels.T, there.T, strict=True)
+            ]
         )
         usual = float(np.median(scale[scale > 0.0])) if (scale > 0.0).any() else 1.0
         return cls(centre, np.where(scale > 0.0, scale, usual), logarithm)

@@ -62,12 +62,14 @@ def _summary(forecaster: Forecaster) -> str:
 
 
 def _reading(forecaster: Forecaster) -> dict[str, str]:
+    lags = forecaster.lags
+    beyond = ", and from where a stream stands beside its neighbours" * (lags.gap and not lags.level)
     return {
         "Error": READING["Error"],
         "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts of the part to tune "
         "on do not count.",
-        "One filter per stream": f"{SINGLE.title} on the stream's own last changes, tuned on the same part: "
-        "what is gained beyond it comes from the other streams, and from where a stream stands beside its neighbours.",
+        "One filter per stream": f"{SINGLE.title} on the stream's own last changes{' and level' * lags.level}, tuned "
+        f"on the same part: what is gained beyond it comes from the other streams{beyond}.",
         "Interval": f"Meant to hold {100 * forecaster.coverage:g} % of the values of each stream; its width follows "
         "the errors as they come.",
     }

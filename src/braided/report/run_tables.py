@@ -115,7 +115,8 @@ def trials(choice: Mapping[str, Any]) -> Table:
         group="other",
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
-        note=f"{told}; in bold the one that is used. {symbols}; error over “no change”, mean over the streams.",
+        note=f"{told}; in bold the one that is used. {symbols}; error over “no change”, mean over the streams."
+        + " All see the level of a stream, beside its last changes." * ("level" in choice["best"]["parameters"]),
         best_first=True,
     )
 
@@ -166,7 +167,9 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         return {"Learner": f"{model!r}", "Streams": _names(model.tasks), "Health": _health(model)}
     method, lags = method_of(model), model.lags
     features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
-    features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
+    features += ["its level"] * lags.level + [f"the last {lags.neighbours} of the neighbours' mean"] * bool(
+        lags.neighbours
+    )
     features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
     extras = 0 if model.extras is None else model.extras.mean.size
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
 from braided.errors import InputError
-from braided.features import ELM, Scale
+from braided.features import ELM, Lags, Scale
 from braided.features.lags import Samples
 from braided.forecasting import Clock, Units, Usual
 from braided.forecasting.clock import as_stamps
@@ -23,7 +23,7 @@ from braided.graph import TaskGraph, listed
 from braided.learners import Learner
 from braided.streams import Chunk
 from braided.study import Method
-from braided.study.methods import Inputs, Parameters
+from braided.study.methods import Parameters
 from braided.types import Floats, Ints, Times
 
 LARGEST = 1e150
@@ -46,7 +46,7 @@ class Head:
     lags: int
     logarithm: bool = False
     robust: bool = True  # wild values count for little
-    _samples: dict[Inputs, Samples] = field(default_factory=dict, init=False)
+    _samples: dict[Lags, Samples] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -152,26 +152,26 @@ class Head:
         vars(some)["scale"] = self.scale  # that of all, which the forecaster will have
         return some
 
-    def n_features(self, method: Method) -> int:
-        """Return how many features a method sees."""
-        return method.inputs.lags(self.lags).n_features + self.extras.shape[2]
+    def lags_of(self, method: Method, parameters: Parameters) -> Lags:
+        """Return the features that a method sees of the past."""
+        return method.inputs.lags(self.lags, fill=True, level="level" in parameters)
 
-    def samples(self, inputs: Inputs, rounds: int) -> Samples:
+    def samples(self, lags: Lags, rounds: int) -> Samples:
         """Return the samples of the first rounds; lags do not reach across gaps."""
-        if inputs not in self._samples:
+        if lags not in self._samples:
             levels = self._gapped(self.units.inward(self.values))
             extras = None if self.scale is None else self._gapped(self.scale.transform(self.extras))
-            lags = inputs.lags(self.lags, fill=True)
             samples = lags.samples(levels, self.tasks, self.graph, extras)
             if self.robust:
                 usual = Usual.blank(len(self.tasks), samples.X.shape[1])
                 samples = samples._replace(X=usual.tamed(samples.X, self.graph.indices(samples.tasks), learn=True))
-            self._samples[inputs] = samples
-        return self._samples[inputs].between(0, rounds + int(np.count_nonzero(self._gaps < rounds)))
+            self._samples[lags] = samples
+        return self._samples[lags].between(0, rounds + int(np.count_nonzero(self._gaps < rounds)))
 
     def build(self, method: Method, parameters: Parameters) -> Learner:
         """Return a learner for samples of this head; their units take the place of scaled inputs."""
         robust = DEVIATIONS if self.robust else None
-        learner = method.build(parameters, self.graph, self.n_features(method), per="round", robust=robust)
+        n_features = self.lags_of(method, parameters).n_features + self.extras.shape[2]
+        learner = method.build(parameters, self.graph, n_features, per="round", robust=robust)
         hidden = int(parameters.get("hidden", 0))
         return ELM(hidden, seed=0) | learner if hidden else learner

@@ -12,7 +12,7 @@ from braided.files import write_whole
 from braided.forecasting import Forecaster
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.runs.head import Head
-from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
+from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent, with_level
 from braided.state import load
 from braided.streams import Columns
 from braided.study import Method
@@ -58,22 +58,26 @@ def choose(
     if not settings.parameters:
         return search(head, methods, settings.how, jobs, log, progress)
     given = Trial(methods[0].name, _checked(methods[0], settings.parameters))
+    level = "level" in given.parameters
     if settings.single:
-        return Choice(given, Trial(SINGLE.name, _checked(SINGLE, settings.single)))
+        return Choice(given, Trial(SINGLE.name, _checked(SINGLE, settings.single | with_level(level))))
     if methods[0] is SINGLE:
         return Choice(given, given)
-    return Choice(given, search(head, [SINGLE], settings.how, jobs, log, progress).single)
+    return Choice(given, search(head, [SINGLE], settings.how, jobs, log, progress, [level]).single)
 
 
 def _checked(method: Method, parameters: Parameters) -> Parameters:
     """Insist that the parameters are those of the method, and all of them."""
     needed = list(dict.fromkeys(name for stage in method.stages for name in stage))
-    if sorted(parameters) != sorted(needed):
+    if sorted({*parameters} - {"level"}) != sorted(needed):
         raise InputError(
             f"{method.name} has the parameters {', '.join(needed)}, and {', '.join(parameters)} are given: give all "
             "of them, such as " + ",".join(f"{name}=1" for name in needed)
         )
-    return {name: float(parameters[name]) for name in needed}
+    level = parameters.get("level", 0.0)
+    if level not in (0.0, 1.0):
+        raise InputError(f"level is {level:g}: 1 makes a stream's own level a feature, 0 does not")
+    return {name: float(parameters[name]) for name in needed} | with_level(bool(level))
 
 
 def start(
@@ -85,7 +89,7 @@ def start(
     head_end = max(int(as_stamps(head.times)[-1]), until)
     return Forecaster(
         head.build(choice.method, choice.best.parameters),
-        choice.method.inputs.lags(head.lags, fill=True),
+        head.lags_of(choice.method, choice.best.parameters),
         head.units,
         graph=head.graph,
         single=None if alone else head.build(SINGLE, choice.single.parameters),

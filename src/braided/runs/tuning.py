@@ -118,9 +118,14 @@ def methods_for(names: Sequence[str]) -> list[Method]:
     return methods
 
 
+def with_level(level: bool) -> Parameters:
+    """Return the parameter that makes a stream's own level a feature; without it, it is none."""
+    return {"level": 1.0} if level else {}
+
+
 def _seconds(head: Head, method: Method) -> float:
     """Return about how many seconds a sample takes, on one core (`benchmarks/scale.py`)."""
-    n_tasks, d = len(head.tasks), head.n_features(method)
+    n_tasks, d = len(head.tasks), method.inputs.lags(head.lags).n_features + head.extras.shape[2]
     if not method.shares:
         return 1.3e-6
     if method.make is MTWRLS and head.graph.is_sparse:
@@ -141,15 +146,20 @@ def search(
     jobs: int | None = 1,
     log: Path | None = None,
     progress: Progress = silent,
+    levels: Sequence[bool] = (False, True),
 ) -> Choice:
-    """Tune each method, and one filter per stream to compare with; return the best.
+    """Tune one filter per stream, to compare with, and each method; return the best.
 
-    The choice does not depend on `jobs`, the number of processes; None means one per core where that is worth it.
+    The former decides whether a stream's own level is a feature (`levels` says what to try), so that no method sees
+    more of a stream's own past. The choice does not depend on `jobs`, the number of processes; None means one per
+    core where that is worth it.
     """
     checked(1 if jobs is None else jobs)
     progress("seeing which streams are alike", 0.0)
-    bench = _Bench(head, how, jobs, log, progress, [*dict.fromkeys([*methods, SINGLE])])
-    tuned = {method: bench.tune(method) for method in bench.methods}
+    rest = [method for method in dict.fromkeys(methods) if method is not SINGLE]
+    bench = _Bench(head, how, jobs, log, progress, [*[SINGLE] * len(levels), *rest])
+    single = min((bench.tune(SINGLE, level) for level in levels), key=lambda trial: trial.rank)
+    tuned = {SINGLE: single} | {method: bench.tune(method, "level" in single.parameters) for method in rest}
     best = min((tuned[method] for method in methods), key=lambda trial: trial.rank)
     if not np.isfinite(best.score):
         raise InputError(
@@ -157,7 +167,7 @@ def search(
             "tune on a larger share (--tune), or choose other methods (--method)"
         )
     trials = tuple(sorted(tuned.values(), key=lambda trial: trial.rank))
-    return Choice(best, tuned[SINGLE], trials, bench.done, 0 if bench.head is head else len(bench.head.tasks))
+    return Choice(best, single, trials, bench.done, 0 if bench.head is head else len(bench.head.tasks))
 
 
 class _Bench:
@@ -185,11 +195,11 @@ class _Bench:
         """How many rounds the piece has that is `rung` before the last."""
         return self.rounds // SHARE**rung
 
-    def tune(self, method: Method) -> Trial:
-        """Return the best candidate of a method."""
+    def tune(self, method: Method, level: bool) -> Trial:
+        """Return the best candidate of a method, with streams' own level as a feature, or without."""
         best = Trial(method.name, {})
         for stage in method.stages:
-            pool = list(method.candidates(stage, best.parameters, FORGETTING))
+            pool = [one | with_level(level) for one in method.candidates(stage, best.parameters, FORGETTING)]
             counts = self._counts(len(pool))
             for rung, count in enumerate(counts):
                 trials = self._run(method, pool[:count], self._piece(len(counts) - 1 - rung))
@@ -222,7 +232,7 @@ class _Bench:
 
 
 def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
-    samples = head.samples(method.inputs, rounds)
+    samples = head.samples(head.lags_of(method, pool[0]), rounds)  # the same for all of them
     if not len(samples.y):
         return [Trial(method.name, parameters, rounds) for parameters in pool]
     runs = [evaluate(head.build(method, parameters), samples) for parameters in pool]

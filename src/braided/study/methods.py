@@ -46,6 +46,7 @@ FROM_PLAN = (np.nan,)  # stands for the plan's own grid of forgetting factors
 NOVELTY = (1e-3, 1e-2, 1e-1)
 RIDGE = (1.0, 0.1, 0.01)
 STEP = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+ELSEWHERE = ("hidden", "level", "ridge")  # parameters of the inputs and the graph, not of the learner
 HIDDEN_SEEDS = 3  # hidden layers over which the scores of an ELM are averaged
 
 
@@ -58,10 +59,10 @@ class Inputs:
     scaled: bool = False  # standardised on the training part
     bias: bool = True
 
-    def lags(self, count: int, fill: bool = False) -> Lags:
+    def lags(self, count: int, fill: bool = False, level: bool = False) -> Lags:
         """Return the features, of so many own lags."""
         neighbours = max(count // 3, 1) if self.neighbours else 0
-        return Lags(count, neighbours=neighbours, gap=self.neighbours, bias=self.bias, fill=fill)
+        return Lags(count, neighbours=neighbours, gap=self.neighbours, bias=self.bias, fill=fill, level=level)
 
 
 @final
@@ -113,7 +114,7 @@ class Method:
         `per` is what MT-WRLS forgets by. Without `guard`, recursive least squares that winds up breaks down.
         `robust` is for learners that can be; their targets are expected to be about 1.
         """
-        rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ("hidden", "ridge")}
+        rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ELSEWHERE}
         make = make or self.make
         if make is None:
             raise InputError(f"{self.name} has no model: name a method that learns")
