@@ -111,7 +111,7 @@ def test_parameters_are_tuned_once_and_used_later(tmp_path):
     tuned = braided("tune", table, "--method", "wrls", "--lags", "3", "--jobs", "1", "--out", tmp_path / "t.json")
     assert tuned.returncode == 0, tuned.stderr
     assert "132 trials on 80 rounds" in tuned.stdout
-    assert (tmp_path / "t.json.trials").read_text().count("\n") == 67
+    assert (tmp_path / "t.json.trials").read_text().count("\n") == 133
     used = braided("run", table, "--parameters", tmp_path / "t.json", "--out", tmp_path / "out", "--format", "csv")
     assert used.returncode == 0, used.stderr
     assert "Each stream has a filter of its own." in used.stdout

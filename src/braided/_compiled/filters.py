@@ -15,6 +15,7 @@ from braided._compiled import compiled, inlined
 from braided._compiled.linear import dot
 from braided._compiled.step import (
     SCALE,
+    WIDE,
     correct_inplace,
     deviation,
     fade_evidence_inplace,
@@ -79,9 +80,15 @@ def variances(filters: Filters) -> Floats:
 
 
 @compiled
-def flush_inplace(P: Floats, G: Floats, losses: Floats) -> None:
-    """Let P take up what is pending."""
-    lose_all_inplace(P, G, losses)
+def room_for(filters: Filters) -> Floats:
+    """Return room to work in: for a gain, and for pending terms while P takes them up."""
+    return np.empty(filters.weights.shape[1] + filters.losses.shape[1] * WIDE)
+
+
+@compiled
+def flush_inplace(P: Floats, G: Floats, losses: Floats, work: Floats) -> None:
+    """Let P take up what is pending; `work` as `room_for` has it."""
+    lose_all_inplace(P, G, losses, work[P.shape[0] :])
     for k in range(losses.size):
         losses[k] = 0.0
 
@@ -95,7 +102,7 @@ def learn_inplace(
     losses: Floats,
     pending: Ints,
     f: int,
-    g: Floats,
+    work: Floats,
     start: int,
     x: Floats,
     y: float,
@@ -107,9 +114,9 @@ def learn_inplace(
 ) -> float:
     """Forget, then learn one sample of the task whose weights begin at `start`; its weight, or −1 (`correct_inplace`).
 
-    It takes the rows of filter f one by one, as named tuples are slow to pass on; g is room to work in.
+    It takes the rows of filter f one by one, as named tuples are slow to pass on; `work` is as `room_for` has it.
     """
-    n, stop, waiting = w.size, start + x.size, pending[f]
+    n, stop, waiting, g = w.size, start + x.size, pending[f], work[: w.size]
     gain_inplace(g, P, start, x)
     for k in range(waiting):
         lost, row = losses[k] * dot(G[k, start:stop], x), G[k]
@@ -133,7 +140,7 @@ def learn_inplace(
             losses[waiting] = loss
             pending[f] = waiting + 1
             if waiting + 1 == losses.size:
-                flush_inplace(P, G, losses)
+                flush_inplace(P, G, losses, work)
                 pending[f] = 0
     return weight
 

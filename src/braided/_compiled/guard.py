@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from braided._compiled import compiled, inlined
-from braided._compiled.filters import Filters, flush_inplace, learn_inplace
+from braided._compiled.filters import Filters, flush_inplace, learn_inplace, room_for
 from braided._compiled.linear import dot, invert_inplace
 from braided._compiled.step import SCALE, fold_inplace
 from braided.types import Floats
@@ -105,7 +105,7 @@ def settle_inplace(filters: Filters, f: int, d: int, limits: Floats) -> bool:
     P, totals, m = filters.covariance[f], filters.totals[f], n // d
     scale = totals[SCALE]
     if filters.pending[f] > 0:
-        flush_inplace(P, filters.terms[f], filters.losses[f])
+        flush_inplace(P, filters.terms[f], filters.losses[f], room_for(filters))
         filters.pending[f] = 0
     fold_inplace(P, totals, n)
     if limits.size == 0:
@@ -142,7 +142,7 @@ def rescue_inplace(
     if rebuild_inplace(filters, f, d, relation):
         rows = (array[f] for array in filters[:5])
         sample = (start, x, y, weight, fade, filters.errors, task, robust)
-        arguments: tuple[Any, ...] = (*rows, filters.pending, f, np.empty(n), *sample)
+        arguments: tuple[Any, ...] = (*rows, filters.pending, f, room_for(filters), *sample)
         weight = learn_inplace(*arguments)
         if weight >= 0.0:
             return weight

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from braided._compiled import compiled, uncounted
-from braided._compiled.filters import Filters, flush_inplace, forecast_inplace, learn_inplace, move_inplace
+from braided._compiled.filters import Filters, flush_inplace, forecast_inplace, learn_inplace, move_inplace, room_for
 from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, unwind_inplace, wound_up
 from braided._compiled.step import FOLD, SCALE
 from braided.types import Floats, Ints
@@ -105,8 +105,7 @@ def steady_inplace(
     moved: bool,
 ) -> tuple[int, int, bool, int, int]:
     """Run, move weights and fold scales, up to where P has to be made anew: next, group, moved, why, which filter."""
-    d, n = X.shape[1], filters.weights.shape[1]
-    work = np.empty(n)
+    d, n, work = X.shape[1], filters.weights.shape[1], room_for(filters)
     while True:
         samples = (X, y, tasks, weights, ends, fades, moves)
         i, group, why = run_inplace(*filters[:9], *samples, limits, robust, work, mean, std, i, group, moved)
@@ -133,7 +132,7 @@ def _retry_inplace(filters: Filters, samples: tuple[Any, ...], i: int) -> bool:
     f = int(columns[2][i] * columns[0].shape[1] // filters.weights.shape[1])
     own = [array[f : f + 1] for array in (filters.covariance, filters.losses, filters.pending)]
     before = [array.copy() for array in own]
-    flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f])
+    flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f], room_for(filters))
     filters.pending[f] = 0
     sample, steps = ([array[i : i + 1] for array in arrays] for arrays in (columns, (fades, moves)))
     rest: tuple[Any, ...] = (*sample, np.array([1]), *steps, shrink, noise, limits, robust, np.empty(1), np.empty(0))

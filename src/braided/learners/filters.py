@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from braided._compiled.filters import forecast_inplace, variances
+from braided._compiled.filters import forecast_inplace, room_for, variances
 from braided._compiled.guard import settle_inplace, unwind_inplace
 from braided._compiled.rls import DONE, SETTLE, progressive_inplace, run_inplace
 from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
@@ -93,7 +93,7 @@ class FilterLearner(Learner):
             steps.moves,
             steps.limits,
             self.robust or 0.0,
-            np.empty(self.state.weights.shape[1]),
+            room_for(self.state),
             np.empty(1),
             NOTHING,
             0,

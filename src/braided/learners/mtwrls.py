@@ -57,7 +57,7 @@ from braided.validate import choice, fraction
 Solver: TypeAlias = Literal["auto", "dense", "blocked", "local"]
 BLOCKED_FROM = 64  # weights of all tasks
 LOCAL_FROM = 2000
-ROOM = ((512, 32), (256, 16), (0, 8))  # weights from which so many samples go into P at once
+ROOM = ((4000, 64), (1000, 32), (0, 8))  # weights from which so many samples go into P at once
 
 
 @final
