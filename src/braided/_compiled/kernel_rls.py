@@ -184,7 +184,7 @@ def progressive_inplace(
     Not compiled itself, and so neither is what is rare before there is need of it.
     """
     capacity = dictionaries.inputs.shape[1]
-    places = min(int(np.diff(ends, prepend=0).max(initial=1)), KEPT)
+    places = min(int((ends[1:] - ends[:-1]).max(initial=ends[0] if ends.size else 1)), KEPT)
     kept, told, novel = np.empty((places, capacity)), np.zeros((places, 2), np.int64), np.empty((places, 2))
     stack = np.empty((program.shape[0], capacity))
     i, group, restored = 0, 0, False

@@ -132,16 +132,16 @@ class KernelLearner(Learner):
         return self._run_or_replay(self._run, batch, mean, std) if moves else self._run(batch, mean, std)
 
     def _run(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        done = 0
+        rest, done = batch, 0
         while True:
-            rest = batch.after(done)
             learned, full = progressive_inplace(
                 self.state, self._limits, self._program, *rest.columns, rest.opens, mean[done:], std[done:]
             )
             done += learned
             if not full:
                 return done
-            self._make_room(int(batch.after(done).ends[0]))
+            rest = batch.after(done)
+            self._make_room(int(rest.ends[0]))
 
     def _progressive_in_python(self, batch: Batch, mean: Floats, std: Floats) -> int:
         """Sample by sample, on a copy: a function of the user's may raise at any moment."""

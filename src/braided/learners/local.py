@@ -142,21 +142,23 @@ class Runner:
 
     def progressive(self, local: Local, batch: Batch, fades: Floats, mean: Floats, std: Floats) -> int:
         """Forecast and learn group by group; return how many samples could be learned."""
-        tasks, n = local.places[batch.tasks], len(local.weights)
+        tasks, n, limits = local.places[batch.tasks], len(local.weights), (self.robust, self.tolerance)
+        if n < THREADED or ROUND * len(tasks) <= n:  # no group is worth threads
+            samples = batch.X, batch.y, tasks, batch.weights, batch.ends, fades
+            return progressive_inplace(local, self.room(local), *samples, *limits, mean, std)
         sizes = np.diff(batch.ends, prepend=0)
-        large = ROUND * sizes > n if n >= THREADED else np.zeros(len(sizes), np.bool_)
+        large = ROUND * sizes > n
         cuts = np.flatnonzero(np.diff(large, prepend=~large[:1]) | large)  # each large group, and others as they follow
         for group, after in pairwise(np.append(cuts, len(sizes)).tolist()):
             first, end = int(batch.ends[group] - sizes[group]), int(batch.ends[after - 1])
             part = slice(first, end)
-            columns = batch.X[part], batch.y[part], tasks[part], batch.weights[part]
+            given = batch.X[part], batch.y[part], tasks[part], batch.weights[part]
             made = mean[part], std[part]
             if large[group]:
-                done = self._learn_round(local, *columns, fades[part], *made)
+                done = self._learn_round(local, *given, fades[part], *made)
             else:
                 ends = batch.ends[group:after] - first
-                limits = self.robust, self.tolerance
-                done = progressive_inplace(local, self.room(local), *columns, ends, fades[part], *limits, *made)
+                done = progressive_inplace(local, self.room(local), *given, ends, fades[part], *limits, *made)
             if done < end - first:
                 return first + done
         return len(tasks)
