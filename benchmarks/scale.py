@@ -146,9 +146,8 @@ def accuracy_part(results):
 
     By round the exact one is the batch solution, solved anew each time; by sample that of the recursion, "blocked".
     """
-    print(
-        "\n| T, d | ridge | penalty | level | protocol | largest difference of RMSE, rounds 3 on |\n|---|---|---|---|---|---|"
-    )
+    print("\n| T, d | ridge | penalty | level | protocol | largest difference of RMSE, rounds 3 on |")
+    print("|---|---|---|---|---|---|")
     both = ("by round", "by sample")
     cases = [(2_000, FEATURES, 0.1, 1.0, 0.0, both[:1]), (2_000, 3, 0.1, 1.0, 0.0, both)]
     cases += [(600, 4, *rest, both) for rest in ((0.1, 1.0, 0.0), (0.01, 1.0, 0.0), (1.0, 1.0, 0.0))]
