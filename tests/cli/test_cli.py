@@ -202,6 +202,9 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert said == STOPPED
 
 
+IN_A_TEXT = """
+exec("signal.raise_signal(signal.SIGINT)")
+"""
 IN_A_FINALISER = """
 class Doomed:
     def __del__(self):
@@ -224,7 +227,7 @@ sys.setprofile(None)
 
 
 @pytest.mark.usefixtures("heard")
-@pytest.mark.parametrize("where", [IN_A_FINALISER, IN_THE_COMPILER], ids=["finaliser", "compiler"])
+@pytest.mark.parametrize("where", [IN_A_TEXT, IN_A_FINALISER, IN_THE_COMPILER], ids=["text", "finaliser", "compiler"])
 def test_ctrl_c_is_neither_lost_nor_breaks_a_library(tmp_path, where):
     code = f"""
 import signal, sys, time
@@ -239,7 +242,8 @@ sys.argv = ["braided", "one"]
 cli.main()
 """
     (tmp_path / "one.py").write_text(code)
-    done = subprocess.run([sys.executable, tmp_path / "one.py"], capture_output=True, text=True, check=False)
+    module = [sys.executable, "-m", "one"]
+    done = subprocess.run(module, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, STOPPED)
 
 

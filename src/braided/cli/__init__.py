@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from enum import IntEnum
 from typing import Annotated
@@ -59,7 +58,7 @@ def main() -> None:
     except BraidedError as error:
         _fail(str(error), Exit.MISUSED if isinstance(error, InputError) else Exit.FAILED)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # enough is enough
+        stopping.heard()
         _fail("stopped; the same command, without --fresh, goes on from here", Exit.INTERRUPTED)
     except Exception as error:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)

@@ -27,6 +27,12 @@ def listen() -> None:
     sys.unraisablehook = _lost
 
 
+def heard() -> None:
+    """Take no further Ctrl-C: this one is dealt with."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    exec("")  # one that went through exec leaves a mark, for which `python -m` would kill itself at the end: no more
+
+
 @contextmanager
 def stoppable() -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Let Ctrl-C and a polite kill wait for what is done in the context that is given; else they stop at once."""
