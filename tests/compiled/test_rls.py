@@ -516,3 +516,15 @@ def test_what_waits_is_taken_up_where_it_hides_the_digits_of_a_sample(x, learned
     if learned == 1:
         for array, expected in zip(state, alone, strict=True):
             np.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("room", [0, 8])
+def test_a_sample_that_had_to_wait_for_its_digits_may_wind_up_like_any_other(room):
+    P, X = np.diag([1e16, 1e16]), np.array([[1.0, 0.0], [1.0, 0.0]])
+    state = fs.fresh_filters(np.zeros((1, 2)), P[None], np.linalg.inv(P)[None], 2, room=room)
+    fades = np.array([[1.0, 1.0, 1.0], [1.0 / 2000.0, 1.0, 1.0]])
+    steps = fades, np.zeros(2), 1.0, np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.ones((1, 1))
+    given = X, np.ones(2), np.zeros(2, np.int64), np.ones(2), np.array([1, 2])
+    assert rls.progressive_inplace(state, *given, *steps, 0.0, np.empty(2), np.empty(0)) == 2
+    assert state.guarded.tolist() == [1]
+    assert fs.variances(state).max() <= guard.BOUND

@@ -99,14 +99,20 @@ def wound_up(P: Floats, limits: Floats, d: int, start: int, stop: int) -> bool:
 
 
 @compiled
+def take_up_inplace(filters: Filters, f: int) -> None:
+    """Let P of filter f take up what is pending."""
+    if filters.pending[f] > 0:
+        flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f], room_for(filters))
+        filters.pending[f] = 0
+
+
+@compiled
 def settle_inplace(filters: Filters, f: int, d: int, limits: Floats) -> bool:
     """Fold the scale of filter f; whether P has wound up far beyond the prior variances (`limits`; empty without)."""
     n = filters.weights.shape[1]
     P, totals, m = filters.covariance[f], filters.totals[f], n // d
     scale = totals[SCALE]
-    if filters.pending[f] > 0:
-        flush_inplace(P, filters.terms[f], filters.losses[f], room_for(filters))
-        filters.pending[f] = 0
+    take_up_inplace(filters, f)
     fold_inplace(P, totals, n)
     if limits.size == 0:
         return False
@@ -134,18 +140,25 @@ def rescue_inplace(
     robust: float,
     relation: Floats,
 ) -> float:
-    """Learn a sample that was refused, by a P made anew; what `learn_inplace` returns."""
+    """Learn a sample that was refused; what `learn_inplace` returns.
+
+    First by a P that has taken up what is pending, whose digits tell more; then by one made anew, if there is a
+    `relation` to make it by.
+    """
     n, d = filters.weights.shape[1], x.size
     own = [array[f : f + 1] for array in (*filters[:7], filters.guarded)]
     own.append(filters.gained[f * (n // d) : (f + 1) * (n // d)])
     before = [array.copy() for array in own]
-    if rebuild_inplace(filters, f, d, relation):
-        rows = (array[f] for array in filters[:5])
-        sample = (start, x, y, weight, fade, filters.errors, task, robust)
-        arguments: tuple[Any, ...] = (*rows, filters.pending, f, room_for(filters), *sample)
-        weight = learn_inplace(*arguments)
-        if weight >= 0.0:
-            return weight
+    rows = (array[f] for array in filters[:5])
+    sample = (start, x, y, weight, fade, filters.errors, task, robust)
+    arguments: tuple[Any, ...] = (*rows, filters.pending, f, room_for(filters), *sample)
+    given = -1.0
+    if filters.pending[f]:
+        take_up_inplace(filters, f)
+        given = learn_inplace(*arguments)
+    if given < 0.0 and relation.size and rebuild_inplace(filters, f, d, relation):
+        given = learn_inplace(*arguments)
+    if given < 0.0:
         for array, old in zip(own, before, strict=True):
             array[:] = old
-    return -1.0
+    return given

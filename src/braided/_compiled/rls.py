@@ -1,11 +1,7 @@
 """Recursive least squares, group by group: forecast, then learn, by filters that may need a guard."""
 
-from typing import Any
-
-import numpy as np
-
 from braided._compiled import compiled, uncounted
-from braided._compiled.filters import Filters, flush_inplace, forecast_inplace, learn_inplace, move_inplace, room_for
+from braided._compiled.filters import Filters, forecast_inplace, learn_inplace, move_inplace, room_for
 from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, unwind_inplace, wound_up
 from braided._compiled.step import FOLD, SCALE
 from braided.types import Floats, Ints
@@ -126,24 +122,6 @@ def steady_inplace(
             return i, group, False, why, -1
 
 
-def _retry_inplace(filters: Filters, samples: tuple[Any, ...], i: int) -> bool:
-    """Learn sample i by a P that has taken up what is pending, whose digits tell more; or leave all as it was."""
-    *columns, _ends, fades, moves, shrink, noise, limits, robust, _mean, _std = samples
-    f = int(columns[2][i] * columns[0].shape[1] // filters.weights.shape[1])
-    own = [array[f : f + 1] for array in (filters.covariance, filters.losses, filters.pending)]
-    before = [array.copy() for array in own]
-    flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f], room_for(filters))
-    filters.pending[f] = 0
-    sample, steps = ([array[i : i + 1] for array in arrays] for arrays in (columns, (fades, moves)))
-    rest: tuple[Any, ...] = (*sample, np.array([1]), *steps, shrink, noise, limits, robust, np.empty(1), np.empty(0))
-    arguments = (filters, *rest, 0, 0, True)
-    *_, why, _ = steady_inplace(*arguments)
-    if why == REFUSED:
-        for array, old in zip(own, before, strict=True):
-            array[:] = old
-    return bool(why != REFUSED)
-
-
 def progressive_inplace(
     filters: Filters,
     X: Floats,
@@ -175,10 +153,7 @@ def progressive_inplace(
     i, group, moved = 0, 0, False
     while True:
         i, group, moved, why, f = steady_inplace(filters, *samples, i, group, moved)
-        if why == REFUSED and filters.pending[int(tasks[i] * d // n)] and _retry_inplace(filters, samples, i):
-            i += 1
-            continue
-        if why == DONE or (why == REFUSED and not limits.size):
+        if why == DONE:
             return i
         if why == REFUSED:
             f, start, task, fade = int(tasks[i] * d // n), int(tasks[i] * d % n), int(tasks[i]), fades[i]
@@ -186,7 +161,8 @@ def progressive_inplace(
             if weight < 0.0:
                 return i
             scale = filters.totals[f, SCALE]
-            account_inplace(filters.base[f], filters.gained[task], scale, start, X[i], weight, fade[1])
+            if limits.size:
+                account_inplace(filters.base[f], filters.gained[task], scale, start, X[i], weight, fade[1])
             i += 1
             if not (scale > FOLD and settle_inplace(filters, f, d, limits)):
                 continue
