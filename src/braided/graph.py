@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from braided.correlation import correlations, largest_correlations
 from braided.errors import InputError
-from braided.matrices import Matrix, frozen, insist_positive_definite, inverse, square, symmetric
+from braided.matrices import Matrix, frozen, insist_it_fits, insist_positive_definite, inverse, square, symmetric
 from braided.types import Floats, Ints
 from braided.validate import choice, count, floats, not_negative, positive, real
 
@@ -259,6 +259,7 @@ class TaskGraph:
     @cached_property
     def inverse(self) -> Floats:
         """A⁻¹, dense."""
+        insist_it_fits(self.n_tasks, "the inverse of the relation", 'use MTWRLS(solver="local"), which needs none')
         return cast(Floats, frozen(inverse(self.dense_relation)))
 
     @cached_property
@@ -266,18 +267,18 @@ class TaskGraph:
         return {key: position for position, key in enumerate(self.tasks)}
 
     @cached_property
-    def _is_counted(self) -> bool:
+    def _keys_are_positions(self) -> bool:
         return all(type(key) is int and key == place for place, key in enumerate(self.tasks))
 
-    def _counts(self, tasks: Ints) -> bool:
+    def _are_positions(self, tasks: Ints) -> bool:
         """Whether the keys are 0 … T−1, and these are among them: their own positions."""
-        return self._is_counted and tasks.size > 0 and tasks.min() >= 0 and tasks.max() < self.n_tasks
+        return self._keys_are_positions and tasks.size > 0 and tasks.min() >= 0 and tasks.max() < self.n_tasks
 
     def index(self, task: TaskKey) -> int:
         """Position of a task."""
-        plain = type(task) in (str, int)  # at once, what most calls have
-        plain = plain or (isinstance(task, str | int | np.integer) and not isinstance(task, bool))
-        if plain and task in self._index:
+        at_once = type(task) in (str, int)  # what most calls have
+        is_key = at_once or (isinstance(task, str | int | np.integer) and not isinstance(task, bool))
+        if is_key and task in self._index:
             return self._index[task]
         raise self._unknown(task, "")
 
@@ -287,7 +288,7 @@ class TaskGraph:
             raise InputError(f"tasks is {tasks!r}: give one key per sample")
         if isinstance(tasks, np.ndarray) and tasks.dtype.kind not in "iuUOT":
             raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
-        if isinstance(tasks, np.ndarray) and tasks.dtype.kind == "i" and self._counts(tasks):
+        if isinstance(tasks, np.ndarray) and tasks.dtype.kind == "i" and self._are_positions(tasks):
             return tasks.ravel().astype(np.int64)
         keys = tasks.ravel().tolist() if isinstance(tasks, np.ndarray) else list(tasks)
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +16,7 @@ from braided.errors import InputError
 from braided.types import Floats
 from braided.validate import floats
 
+CRASHES = 15_000  # rows and columns from which OpenBLAS's threads may crash the process while they factorise
 Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
 
 
@@ -85,7 +88,31 @@ def _has_positive_pivots(A: Matrix) -> bool:
     return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())
 
 
+def insist_it_fits(n: int, what: str, remedy: str) -> None:
+    """Refuse what needs dense matrices (n, n), and a copy of each to work on, beyond the memory of this machine."""
+    needed, there = 16 * n * n, _memory()
+    if needed > there:
+        size = f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}"
+        raise InputError(f"{what} of {n:,} rows and columns needs {size}: {remedy}")
+
+
+def _memory() -> float:
+    """Bytes of this machine, where it tells."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # pragma: no cover (not on every system)
+        return np.inf
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    from threadpoolctl import threadpool_limits  # slow to import, and seldom needed
+
+    return threadpool_limits(1)
+
+
 def inverse(matrix: Floats) -> Floats:
     """Return the inverse of a symmetric positive definite matrix, exactly symmetric."""
-    solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(len(matrix)))
+    n = len(matrix)
+    with _one_thread() if n > CRASHES else nullcontext():
+        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(n))
     return np.ascontiguousarray((solved + solved.T) / 2.0)

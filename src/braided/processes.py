@@ -11,11 +11,13 @@ from braided.errors import InputError
 Result = TypeVar("Result")
 
 
-def checked(jobs: int) -> int:
-    """Return a number of processes, or -1, which is one per core."""
+def workers(jobs: int) -> int:
+    """Return how many processes that is; -1 is one per core."""
+    from joblib import effective_n_jobs  # slow to import
+
     if jobs == 0:
         raise InputError("jobs is 0: give a number of processes, or -1 for one per core")
-    return jobs
+    return int(effective_n_jobs(jobs))
 
 
 def each(
@@ -26,7 +28,7 @@ def each(
 
     how = "generator" if in_order else "generator_unordered"
     calls = (delayed(_alone)(function, *one) for one in arguments)
-    results: Iterator[Result] = Parallel(checked(jobs), return_as=how, initializer=_leave_stopping)(calls)
+    results: Iterator[Result] = Parallel(workers(jobs), return_as=how, initializer=_leave_stopping)(calls)
     return results
 
 

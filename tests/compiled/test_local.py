@@ -146,7 +146,7 @@ def test_solving_ends_after_so_many_iterations():
 GROUPS = {"samples": range(1, 91), "rounds": [30, 60, 90], "mixed": [1, 2, 12, 50, 52, 90], "one": [90]}
 
 
-@pytest.mark.parametrize("fade", [1.0, 0.97, 0.5])
+@pytest.mark.parametrize("fade", [1.0, 0.97, 0.9])
 @pytest.mark.parametrize("groups", GROUPS)
 def test_weights_are_those_of_the_batch_solution_after_every_group(groups, fade):
     rng = np.random.default_rng(3)
@@ -156,7 +156,6 @@ def test_weights_are_those_of_the_batch_solution_after_every_group(groups, fade)
     X, y, tasks, weights = stream(rng, 90, n, d)
     ends = list(GROUPS[groups])
     first = 0
-    held = fade < 0.9  # then the prior is put back now and then, and the batch has none of it
     for end in ends:
         part = slice(first, end)
         expected = (state.weights[tasks[part]] * X[part]).sum(axis=1)
@@ -166,16 +165,15 @@ def test_weights_are_those_of_the_batch_solution_after_every_group(groups, fade)
         np.testing.assert_allclose(mean, expected, rtol=1e-12)
         age = fade ** np.arange(end - 1, -1, -1)
         prior = fade**end * C
-        if not held:
-            Phi, psi, squares = slow.moments(n, X[:end], y[:end], tasks[:end], age * weights[:end])
-            best = slow.solution(prior, Phi, psi)
-            np.testing.assert_allclose(state.weights, best, rtol=1e-9, atol=1e-9)
-            objective = slow.objective(prior, Phi, psi, squares, best)
-            assert state.totals[0, RESIDUAL] == pytest.approx(objective, rel=1e-9)
-            scale = state.totals[0, SCALE]
-            np.testing.assert_allclose(state.covariance * scale, slow.conditional(prior, Phi), rtol=1e-8, atol=1e-9)
-            assert state.totals[0, PRIOR] / scale == pytest.approx(fade**end)
-            assert state.totals[0, COUNT] == pytest.approx(age @ weights[:end])
+        Phi, psi, squares = slow.moments(n, X[:end], y[:end], tasks[:end], age * weights[:end])
+        best = slow.solution(prior, Phi, psi)
+        np.testing.assert_allclose(state.weights, best, rtol=1e-9, atol=1e-9)
+        objective = slow.objective(prior, Phi, psi, squares, best)
+        assert state.totals[0, RESIDUAL] == pytest.approx(objective, rel=1e-9)
+        scale = state.totals[0, SCALE]
+        np.testing.assert_allclose(state.covariance * scale, slow.conditional(prior, Phi), rtol=1e-8, atol=1e-9)
+        assert state.totals[0, PRIOR] / scale == pytest.approx(fade**end)
+        assert state.totals[0, COUNT] == pytest.approx(age @ weights[:end])
         first = end
     assert state.totals[0, SCALE] <= FOLD
     assert np.isfinite(state.weights).all()
@@ -201,7 +199,7 @@ def test_a_move_is_that_of_a_forecast_on_the_mean():
     assert solve.move_of(np.array([1.0, 4.0]), np.array([3.0, 0.5])) == 10.0
 
 
-@pytest.mark.parametrize("fade", [0.5, 1e-3, 1e-9])
+@pytest.mark.parametrize("fade", [1e-3, 1e-9])
 def test_a_strong_fade_is_folded_in_before_the_sample(fade):
     """However strong, the sample that follows is fitted as the prior that is held lets it be."""
     state, room, _, _ = started(samples=60)
@@ -212,7 +210,7 @@ def test_a_strong_fade_is_folded_in_before_the_sample(fade):
         run(state, room, X, y, tasks, weights, [12], np.append(fade, np.ones(11)))
     assert state.totals[0, SCALE] <= FOLD
     assert state.totals[0, PRIOR] >= 1e-6 / FOLD
-    assert np.abs(y - (state.weights * X).sum(axis=1)).max() < (1e-3 if fade < 0.1 else 2.0)
+    assert np.abs(y - (state.weights * X).sum(axis=1)).max() < 1e-3
 
 
 def test_the_pooled_errors_remember_so_many():

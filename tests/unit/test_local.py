@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sparse
 
 import braided as bd
-from braided._compiled.solve import CHUNK
+from braided._compiled.solve import CHUNK, PRIOR
 from braided.errors import FileError, InputError
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.learners import local
@@ -106,7 +106,7 @@ def test_the_solver_is_chosen_by_size_graph_and_policy_and_stays():
 
 @pytest.mark.parametrize("policy", [Restore(0.9), Directional(0.9), Drift(0.1), Exponential(0.9, per="task")])
 def test_policies_that_need_a_covariance_are_refused(policy):
-    with pytest.raises(InputError, match='use "blocked"'):
+    with pytest.raises(InputError, match='use Exponential or HalfLife, or "blocked"'):
         bd.MTWRLS(bd.TaskGraph.independent(["a", "b"]), 1, forgetting=policy, solver="local")
 
 
@@ -221,8 +221,8 @@ def test_the_tolerance_bounds_how_far_forecasts_are_off(tolerance):
         forecasts = [model.progressive(X, y, range(n), rounds=np.full(n, labels)) for model in (exact, iterated)]
         off = np.sqrt(np.mean((forecasts[0] - forecasts[1]) ** 2))
         usual = np.abs(y - forecasts[0]).mean()
-        if labels >= 2:
-            assert off <= 20 * tolerance * usual
+        if labels >= 2:  # before, what is usual is that of a model that knew nothing
+            assert off <= (15 if labels == 2 else 4) * tolerance * usual
 
 
 def test_edges_that_are_not_there_are_no_edges():
@@ -270,6 +270,6 @@ def test_a_new_task_is_as_tied_after_much_was_forgotten():
     model.add_task("new", similar_to={2: 0.5})
     state = model.state
     C = sparse.csr_array((state.links, state.neighbours, state.starts), shape=(9, 9)).sum(axis=1) + state.diagonal
-    ridge = state.totals[0, 3] * C
+    ridge = state.totals[0, PRIOR] * C
     np.testing.assert_allclose(ridge[:8], 0.1 * 0.5**9, rtol=1e-9)
     assert ridge[8] == pytest.approx(0.1)

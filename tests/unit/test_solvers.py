@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 
 import braided as bd
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
@@ -123,3 +124,13 @@ def test_a_rescue_amid_a_block_forgets_what_was_waiting():
         model.learn_one([value, value], value, task=i % 2)
         assert not model.state.losses[0, model.state.pending[0] :].any()
     assert model.health.guarded > 0
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
+    n = 1_000_000
+    graph = bd.TaskGraph(sparse.csr_array((n, n)))
+    for given in ({"solver": "blocked"}, {"forgetting": Restore(0.9)}):
+        with pytest.raises(bd.InputError, match=r'P of 2,000,000 rows .* needs 64,000 GB, .*: use solver="local"'):
+            bd.MTWRLS(graph, 2, **given)
+    with pytest.raises(bd.InputError, match=r"the inverse of the relation of 1,000,000 rows .*: use MTWRLS"):
+        bd.MTOSLSSVR(graph, 2)

@@ -41,5 +41,8 @@ def uncounted(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile `function` into each of its callers: for what is short, takes many arrays, and is called per sample."""
+    """Put the source of `function` into its callers, before types are known: passing many arrays on then costs nothing.
+
+    What is `compiled` is inlined, too, but later, by LLVM.
+    """
     return compiled(function, inline="always")

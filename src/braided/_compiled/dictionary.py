@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from braided._compiled import compiled
-from braided._compiled.linear import dot
+from braided._compiled.linear import FOUR, dot
 from braided._compiled.step import (
     FOLD,
     SCALE,
@@ -31,14 +31,13 @@ from braided._compiled.step import (
 from braided.types import Floats, Ints
 
 UNBOUNDED = 2**62  # a budget of this size or more is none
-LATELY = 10  # times the budget is how many inputs the usage of an element remembers
-FOUR = 4  # rows at a time
+REMEMBERED = 10  # times the budget is how many inputs the usage of an element remembers
 LEAST = 1e-280  # a novelty below has no inverse
-ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
+DELTA_ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
 
 
 class Dictionaries(NamedTuple):
-    """State of F dictionaries with room for `capacity` elements each."""
+    """State of F dictionaries with room for `capacity` elements each. The order matters: a run takes the third on."""
 
     norms: Floats  # (F, capacity) k(x, x) of the elements, the diagonal of K
     precision: Floats  # (F, capacity) the diagonal of K⁻¹
@@ -68,6 +67,12 @@ class Limits(NamedTuple):
     along: float  # what is known of a sample's direction fades by this
     shrink: float  # what is known of everything fades by this towards the prior, when a round opens
     robust: float  # deviations beyond which an innovation weighs less; 0 for none
+
+
+@compiled
+def is_news(limits: Limits, delta: float, kxx: float, weight: float) -> bool:
+    """Whether so much of k(x, x) is not explained that a sample of this weight may join."""
+    return weight > 0.0 and delta > limits.novelty * (kxx if limits.relative else 1.0)
 
 
 @compiled
@@ -270,12 +275,11 @@ def absorb_inplace(
     )
     if not kxx < np.inf:
         return False
-    novelty = limits.novelty * (kxx if limits.relative else 1.0)
-    grows = delta > novelty and coherence <= limits.coherence and weight > 0.0
+    grows = is_news(limits, delta, kxx, weight) and coherence <= limits.coherence
     bounded = limits.budget < UNBOUNDED
     a = unwhitened(U, phi, m) if grows or bounded else phi[:0]
     # U'U is K up to rounding, which a brings into δ, squared
-    grows = grows and delta > ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
+    grows = grows and delta > DELTA_ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
     if grows:  # x is news: one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
         for j in range(m):
@@ -288,7 +292,7 @@ def absorb_inplace(
     if given < 0.0:
         return False
     if bounded and given > 0.0:
-        share, most = 0.0 if grows else 1.0, LATELY * limits.budget
+        share, most = 0.0 if grows else 1.0, REMEMBERED * limits.budget
         use_inplace(dictionaries.usage[f], dictionaries.age[f], a, share, most)
     if grows:
         for k in range(x.size):

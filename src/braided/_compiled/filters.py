@@ -32,7 +32,7 @@ from braided.types import Floats, Ints
 
 
 class Filters(NamedTuple):
-    """State of F filters of size n = d T / F."""
+    """State of F filters of size n = d T / F. The order matters: a step takes the first five, a run the first nine."""
 
     weights: Floats  # (F, n) the tasks' weights, stacked
     covariance: Floats  # (F, n, n) lower triangle of P / scale, but for what is pending
@@ -80,9 +80,9 @@ def variances(filters: Filters) -> Floats:
 
 
 @compiled
-def room_for(filters: Filters) -> Floats:
+def room_for(W: Floats, losses: Floats) -> Floats:
     """Return room to work in: for a gain, and for pending terms while P takes them up."""
-    return np.empty(filters.weights.shape[1] + filters.losses.shape[1] * WIDE)
+    return np.empty(W.shape[1] + losses.shape[1] * WIDE)
 
 
 @compiled

@@ -12,11 +12,10 @@ import numpy as np
 from braided._compiled import compiled, inlined
 from braided._compiled.filters import Filters, flush_inplace, learn_inplace, room_for
 from braided._compiled.linear import dot, invert_inplace
-from braided._compiled.step import SCALE, fold_inplace
+from braided._compiled.step import FLOOR, SCALE, fold_inplace
 from braided.types import Floats
 
 BOUND = 1e8  # times the prior variance, beyond which it winds up
-FLOOR = 1e-6  # of the prior, which comes back then
 
 
 @inlined
@@ -102,7 +101,8 @@ def wound_up(P: Floats, limits: Floats, d: int, start: int, stop: int) -> bool:
 def take_up_inplace(filters: Filters, f: int) -> None:
     """Let P of filter f take up what is pending."""
     if filters.pending[f] > 0:
-        flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f], room_for(filters))
+        work = room_for(filters.weights, filters.losses)
+        flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f], work)
         filters.pending[f] = 0
 
 
@@ -151,7 +151,7 @@ def rescue_inplace(
     before = [array.copy() for array in own]
     rows = (array[f] for array in filters[:5])
     sample = (start, x, y, weight, fade, filters.errors, task, robust)
-    arguments: tuple[Any, ...] = (*rows, filters.pending, f, room_for(filters), *sample)
+    arguments: tuple[Any, ...] = (*rows, filters.pending, f, room_for(filters.weights, filters.losses), *sample)
     given = -1.0
     if filters.pending[f]:
         take_up_inplace(filters, f)

@@ -7,12 +7,13 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.dictionary import (
-    LATELY,
+    REMEMBERED,
     UNBOUNDED,
     Dictionaries,
     Limits,
     absorb_inplace,
     evict_least_inplace,
+    is_news,
     learn_inplace,
     restore_inplace,
     spread,
@@ -142,7 +143,7 @@ def run_inplace(
             delta, kxx = novel[place, DELTA], novel[place, KXX]
             if not kxx < np.inf:
                 return i, n, REFUSED
-            if weights[i] > 0.0 and delta > limits.novelty * (kxx if limits.relative else 1.0):
+            if is_news(limits, delta, kxx, weights[i]):
                 return i, n, NEWS
             given = learn_inplace(
                 betas[f, :m],
@@ -160,7 +161,7 @@ def run_inplace(
             if given < 0.0:
                 return i, n, REFUSED
             if bounded and given > 0.0:
-                use_inplace(usage[f], age[f], unwhitened(factor[f], phi, m), 1.0, LATELY * limits.budget)
+                use_inplace(usage[f], age[f], unwhitened(factor[f], phi, m), 1.0, REMEMBERED * limits.budget)
             i += 1
     return i, ends.size, DONE
 

@@ -3,11 +3,10 @@
 import numpy as np
 
 from braided._compiled import compiled
-from braided._compiled.linear import dot
+from braided._compiled.linear import FOUR, dot
 from braided.types import Floats, Ints
 
 CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
-FOUR = 4  # rows at a time
 
 
 @compiled

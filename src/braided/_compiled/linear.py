@@ -6,6 +6,7 @@ from braided._compiled import compiled
 from braided.types import Floats, Ints
 
 JITTER = 2.0**-52
+FOUR = 4  # rows, or terms, that are taken together
 
 
 @compiled

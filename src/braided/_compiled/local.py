@@ -36,13 +36,14 @@ from braided._compiled.solve import (
 )
 from braided._compiled.step import (
     COUNT,
+    DOUBT,
+    FLOOR,
     FOLD,
     RESIDUAL,
     ROUNDING,
     SCALE,
     SEEN,
     SQUARE,
-    TOLERANCE,
     UNUSUAL,
     WINDOW,
     deviation,
@@ -57,10 +58,9 @@ from braided._compiled.step import (
 from braided.types import Floats, Ints
 
 LARGE = 1e70  # no value, and no innovation, may be larger: squares of products of two must not overflow
-FLOOR = 1e-6  # of the prior, below which it does not fade
 ROUND = 16  # a group of more samples than a sixteenth of the tasks is solved as a round
 PATIENCE = 4  # relaxations for each task, which cost about as much as conjugate gradients that take over then
-SQUARES, SIZES, WEIGHTS, RATIOS, REDUCED, SAMPLES = range(6)  # what chunks sum while they learn
+SQUARES, SIZES, WEIGHTS, RATIOS, REDUCED, SAMPLES, INPUTS = range(7)  # what chunks sum; last, inputs² by feature
 
 
 def fresh_local(
@@ -77,20 +77,20 @@ def fresh_local(
 def fresh_room(n: int, d: int) -> Room:
     """Return room for N tasks."""
     z, p, q = np.zeros((3, n, d))
-    return Room(z, p, q, np.zeros((-(-n // CHUNK), SAMPLES + 1 + d)), np.zeros(n, np.int64), np.zeros(n, np.int64))
+    return Room(z, p, q, np.zeros((-(-n // CHUNK), INPUTS + d)), np.zeros(n, np.int64), np.zeros(n, np.int64))
 
 
 @compiled
 def learnable(local: Local, X: Floats, y: Floats, tasks: Ints, weights: Floats) -> int:
     """How many samples of a group come before the first that is not finite, overflows, or finds P without digits."""
     for i in range(tasks.size):
-        v, P = weights[i] * local.totals[0, SCALE], local.covariance[tasks[i]]
-        e = y[i] - dot(local.weights[tasks[i]], X[i])
-        doubt = v * rounding(P, 0, X[i])
-        if doubt > TOLERANCE and doubt > TOLERANCE * (1.0 + v * quadratic(P, 0, X[i])):
+        x, P, weight = X[i], local.covariance[tasks[i]], weights[i]
+        stored = weight * local.totals[0, SCALE]
+        doubt = stored * rounding(P, 0, x)
+        if doubt > DOUBT and doubt > DOUBT * (1.0 + stored * quadratic(P, 0, x)):
             return i
-        v = weights[i]
-        if not (0.0 <= v <= LARGE and abs(e) <= LARGE and max(v, 1.0) * max(e * e, dot(X[i], X[i])) <= LARGE * LARGE):
+        e = y[i] - dot(local.weights[tasks[i]], x)
+        if not (0.0 <= weight <= LARGE and abs(e) <= LARGE and max(weight, 1.0) * max(e * e, dot(x, x)) <= LARGE**2):
             return i
     return tasks.size
 
@@ -146,7 +146,7 @@ def learn_range_inplace(
         sums[WEIGHTS] += weight
         sums[SAMPLES] += 1.0
         for k in range(x.size):
-            sums[SAMPLES + 1 + k] += x[k] * x[k]
+            sums[INPUTS + k] += x[k] * x[k]
         if robust > 0.0:
             square = weights[i] * e * e / (1.0 + weight * variance)
             most = robust * robust * usual_square(errors, t)
@@ -187,7 +187,7 @@ def account_inplace(local: Local, sums: Floats, scale: float) -> None:
         share = min(many / totals[LATELY], 1.0)
         totals[USUAL] += (total_of(sums, SIZES) / many - totals[USUAL]) * share
         for k in range(local.squares.size):
-            local.squares[k] += (total_of(sums, SAMPLES + 1 + k) / many - local.squares[k]) * share
+            local.squares[k] += (total_of(sums, INPUTS + k) / many - local.squares[k]) * share
     if total_of(sums, RATIOS) > 0.0:
         pooled[SEEN] = min(pooled[SEEN] + many, WINDOW)
         pooled[SQUARE] += (total_of(sums, RATIOS) / many - pooled[SQUARE]) * min(many / pooled[SEEN], 1.0)

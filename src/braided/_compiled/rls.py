@@ -1,11 +1,17 @@
 """Recursive least squares, group by group: forecast, then learn, by filters that may need a guard."""
 
+from typing import Any
+
+import numpy as np
+
 from braided._compiled import compiled, uncounted
 from braided._compiled.filters import Filters, forecast_inplace, learn_inplace, move_inplace, room_for
 from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, unwind_inplace, wound_up
 from braided._compiled.step import FOLD, SCALE
 from braided.types import Floats, Ints
 
+NOTHING: Floats = np.empty(0)
+END_OF_ONE: Ints = np.array([1])  # of the groups, where there is one sample
 DONE, MOVE, REFUSED, SETTLE, WOUND_UP = range(5)  # why a run of samples ends
 
 
@@ -101,7 +107,7 @@ def steady_inplace(
     moved: bool,
 ) -> tuple[int, int, bool, int, int]:
     """Run, move weights and fold scales, up to where P has to be made anew: next, group, moved, why, which filter."""
-    d, n, work = X.shape[1], filters.weights.shape[1], room_for(filters)
+    d, n, work = X.shape[1], filters.weights.shape[1], room_for(filters.weights, filters.losses)
     while True:
         samples = (X, y, tasks, weights, ends, fades, moves)
         i, group, why = run_inplace(*filters[:9], *samples, limits, robust, work, mean, std, i, group, moved)
@@ -167,3 +173,29 @@ def progressive_inplace(
             if not (scale > FOLD and settle_inplace(filters, f, d, limits)):
                 continue
         unwind_inplace(filters, f, d, relation, limits)
+
+
+def learn_one_inplace(
+    filters: Filters,
+    x: Floats,
+    y: float,
+    task: int,
+    weight: float,
+    fades: Floats,
+    moves: Floats,
+    shrink: float,
+    noise: Floats,
+    relation: Floats,
+    limits: Floats,
+    robust: float,
+) -> bool:
+    """Learn one sample as `progressive_inplace` does, without ado; False, and nothing changed, where it takes more."""
+    sample: tuple[Any, ...] = (x.reshape(1, -1), np.array([y]), np.array([task]), np.array([weight]), END_OF_ONE)
+    room = room_for(filters.weights, filters.losses)
+    rest: tuple[Any, ...] = (fades, moves, limits, robust, room, np.empty(1), NOTHING, 0, 0, False)
+    *_, why = run_inplace(*filters[:9], *sample, *rest)
+    if why == SETTLE:
+        f, d = task * x.size // filters.weights.shape[1], x.size
+        if settle_inplace(filters, f, d, limits):
+            unwind_inplace(filters, f, d, relation, limits)
+    return bool(why in (DONE, SETTLE))

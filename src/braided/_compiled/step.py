@@ -19,9 +19,10 @@ HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of wha
 LITTLE = 1e-3  # of a sample, what an expected noise counts for
 TINY = 1e-100  # evidence does not fade below
 ROUNDING = 2.0**-52
-POOLED = 10.0  # as many errors count those of all tasks in the scale that a robust step goes by
+FLOOR = 1e-6  # of the prior, which never fades for good
+POOLED = 10.0  # in what is usual for a task, the errors of all count as much as so many of its own
 WINDOW = 200.0  # errors that it remembers
-TOLERANCE = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
+DOUBT = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
 GROUP = 8  # rank-one terms that go into P at once
 WIDE, HIGH = 256, 128  # columns and rows of the tiles of P that they go into
 
@@ -170,7 +171,7 @@ def correct_inplace(
     sound = max(weight, 1.0) * norm <= HUGE * HUGE and weight * abs(y) <= HUGE
     sound = sound and 0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * size * size <= LARGEST
     sound = sound and c * abs(e) * size <= own * HUGE  # of what weights would move by
-    if not (sound and doubt * ratio <= TOLERANCE * (along + max(variance, 0.0))):
+    if not (sound and doubt * ratio <= DOUBT * (along + max(variance, 0.0))):
         return -1.0, 0.0
     totals[SCALE] = scale
     evidence = everything

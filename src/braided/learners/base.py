@@ -158,8 +158,9 @@ class Learner(ABC):
         X = self._inputs(X)
         positions = self.graph.indices(tasks)
         same_length(positions, "tasks", len(X))
-        mean, std = self._forecast(X, positions, with_std)
-        return (mean, std) if with_std else mean
+        mean, std = self._unfilled(len(X), with_std)
+        self._predict(X, positions, mean, std)
+        return (_finite(mean), std) if with_std else _finite(mean)
 
     def learn_one(self, x: ArrayLike, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
         """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
@@ -309,11 +310,6 @@ class Learner(ABC):
         for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
             same_length(column, name, len(X))
         return Batch(X, y, positions, weights, *grouping(labels, self._last_round, grouped), labels)
-
-    def _forecast(self, X: Floats, positions: Ints, with_std: bool) -> tuple[Floats, Floats]:
-        mean, std = self._unfilled(len(X), with_std)
-        self._predict(X, positions, mean, std)
-        return _finite(mean), std
 
     def _account(self, batch: Batch, learned: int, mean: Floats = NOTHING, std: Floats = NOTHING) -> None:
         self.samples += int(learned)

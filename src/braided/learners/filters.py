@@ -8,17 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from braided._compiled.filters import forecast_inplace, room_for, variances
-from braided._compiled.guard import settle_inplace, unwind_inplace
-from braided._compiled.rls import DONE, SETTLE, progressive_inplace, run_inplace
+from braided._compiled.filters import forecast_inplace, variances
+from braided._compiled.rls import learn_one_inplace, progressive_inplace
 from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
 from braided.graph import TaskGraph, TaskKey
-from braided.learners.base import NOTHING, Health, Learner
+from braided.learners.base import Health, Learner
 from braided.learners.samples import NO_ROUND, Batch
 from braided.types import Flags, Floats, Ints
 from braided.validate import positive
-
-END_OF_ONE: Ints = np.array([1])  # of the groups, where there is one sample
 
 
 class FilterLearner(Learner):
@@ -79,30 +76,4 @@ class FilterLearner(Learner):
 
     def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
         steps = self._at_once.get(opens)
-        if steps is None:
-            return False
-        sample: tuple[Any, ...] = (
-            x.reshape(1, -1),
-            np.array([y]),
-            np.array([position]),
-            np.array([weight]),
-            END_OF_ONE,
-        )
-        rest: tuple[Any, ...] = (
-            steps.fades,
-            steps.moves,
-            steps.limits,
-            self.robust or 0.0,
-            room_for(self.state),
-            np.empty(1),
-            NOTHING,
-            0,
-            0,
-            False,
-        )
-        *_, why = run_inplace(*self.state[:9], *sample, *rest)
-        if why == SETTLE:
-            f = 0 if len(self.state.weights) == 1 else position
-            if settle_inplace(self.state, f, self.n_features, steps.limits):
-                unwind_inplace(self.state, f, self.n_features, steps.relation, steps.limits)
-        return why in (DONE, SETTLE)
+        return steps is not None and learn_one_inplace(self.state, x, y, position, weight, *steps, self.robust or 0.0)

@@ -42,7 +42,7 @@ from braided._compiled.solve import (
 )
 from braided._compiled.step import RESIDUAL, SCALE
 from braided.graph import TaskGraph
-from braided.learners.joining import arrival
+from braided.learners.joining import arrival, errors_with_one_more
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
@@ -83,7 +83,7 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
         gap = state.weights[place] - expected
         state.residual[place] -= more * gap
         state.totals[0, RESIDUAL] += more * gap @ gap
-    # the ridge of the new task costs what its weights are, and those are given: the rest of w'Cw that is new
+    # the new task's weights are those its neighbours suggest: what is left of the new part of w'Cw is its ridge
     state.totals[0, RESIDUAL] += penalty * (arrived.precision - f.sum()) * expected @ expected
     old = sparse.csr_array((state.links, state.neighbours, state.starts), shape=(n, n))
     edges = sparse.csr_array((-strength * f, (np.zeros(len(near), np.int64), near)), shape=(1, n))
@@ -102,7 +102,7 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
         links=links,
         diagonal=diagonal,
         places=np.append(state.places, n),
-        errors=np.insert(state.errors, n, 0.0, axis=0),
+        errors=errors_with_one_more(state.errors),
     )
 
 

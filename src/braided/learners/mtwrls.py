@@ -13,8 +13,8 @@ after every sample it holds the exact solution of the graph-regularised problem.
 | s²     | `noise_variance` |      | minimum of the objective over the effective number of samples|
 
 Costs O(d²T²) per sample, and as much memory; for many tasks on a sparse graph there is solver="local", which holds the
-same weights within a tolerance at O(d² · neighbours) per sample, whatever T. A forecast's variance is s² (1 + z'Pz);
-while samples are few, s² is as good as the prior.
+same weights within a tolerance at O(d² + d · neighbours) for each task that has to move, however many there are. A
+forecast's variance is s² (1 + z'Pz); while samples are few, s² is as good as the prior.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
@@ -38,10 +38,9 @@ import numpy as np
 import scipy.linalg
 
 from braided._compiled.filters import Filters, covariances, fresh_filters
-from braided._compiled.guard import FLOOR
 from braided._compiled.local import forecast_inplace
 from braided._compiled.solve import Local
-from braided._compiled.step import COUNT, RESIDUAL, SCALE, noise_variance, symmetric
+from braided._compiled.step import COUNT, FLOOR, RESIDUAL, SCALE, noise_variance, symmetric
 from braided.errors import InputError
 from braided.forgetting import Directional, Policy, Prior, as_forgetting, is_uniform, uniform_fades
 from braided.graph import TaskGraph
@@ -51,6 +50,7 @@ from braided.learners.filters import FilterLearner
 from braided.learners.joining import arrival, enlarge, errors_with_one_more
 from braided.learners.local import Runner
 from braided.learners.samples import NO_ROUND, Batch
+from braided.matrices import insist_it_fits
 from braided.types import Floats, Ints
 from braided.validate import choice, fraction
 
@@ -95,7 +95,8 @@ class MTWRLS(FilterLearner):
     tolerance
         Of solver="local": iterations go on until the forecasts of all tasks would move, in the mean square and at usual
         inputs, by no more than this share of the usual innovation. How far they then are from the exact solution's is
-        of that order, and some times it in the first rounds.
+        of that order once it has settled what is usual. It has not after the first round, whose innovations are those of
+        a model that knows nothing; then they can be off by hundreds of times that, and in the next round by ten.
     """
 
     parameters = (*FilterLearner.parameters, "solver", "tolerance")
@@ -150,10 +151,16 @@ class MTWRLS(FilterLearner):
     def _derive(self, graph: TaskGraph) -> None:
         self.uses = self.uses or self._choice(graph)  # for good, though tasks may join and leave
         if self.uses != "local":
+            remedy = 'use solver="local", by a sparse graph and forgetting that fades all alike, or fewer tasks'
+            insist_it_fits(graph.n_tasks * self.n_features, f"solver={self.uses!r}: P", remedy)
             super()._derive(graph)
-        elif not is_uniform(self.forgetting):
-            raise InputError(f'solver="local" can only fade all alike, not by {self.forgetting!r}: use "blocked"')
-        self._runner = Runner(self.tolerance, self.robust or 0.0)
+        elif is_uniform(self.forgetting):
+            self._runner = Runner(self.tolerance, self.robust or 0.0)
+        else:
+            raise InputError(
+                f'solver="local" can only fade all alike, not by {self.forgetting!r}: use Exponential or HalfLife, or '
+                '"blocked" for few tasks'
+            )
 
     def _choice(self, graph: TaskGraph) -> str:
         n_weights = graph.n_tasks * self.n_features

@@ -26,7 +26,7 @@ from braided.report.tables import SYMBOLS, Table
 from braided.runs.summary import Summary
 from braided.runs.tuning import FORGETTING, SINGLE
 from braided.study import METHODS, Method
-from braided.study.methods import FROM_PLAN
+from braided.study.methods import FROM_PLAN, sees_level
 from braided.types import Floats, Ints
 
 MOST_STREAMS = 200  # rows of a table; of more streams, the first and the last half of so many are shown
@@ -116,7 +116,7 @@ def trials(choice: Mapping[str, Any]) -> Table:
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
         note=f"{told}; in bold the one that is used. {symbols}; error over “no change”, mean over the streams."
-        + " All see the level of a stream, beside its last changes." * ("level" in choice["best"]["parameters"]),
+        + " All see the level of a stream, beside its last changes." * sees_level(choice["best"]["parameters"]),
         best_first=True,
     )
 
@@ -167,9 +167,8 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         return {"Learner": f"{model!r}", "Streams": _names(model.tasks), "Health": _health(model)}
     method, lags = method_of(model), model.lags
     features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
-    features += ["its level"] * lags.level + [f"the last {lags.neighbours} of the neighbours' mean"] * bool(
-        lags.neighbours
-    )
+    features += ["its level"] * lags.level
+    features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
     features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
     extras = 0 if model.extras is None else model.extras.mean.size
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)

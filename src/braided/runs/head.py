@@ -23,7 +23,7 @@ from braided.graph import TaskGraph, listed
 from braided.learners import Learner
 from braided.streams import Chunk
 from braided.study import Method
-from braided.study.methods import Parameters
+from braided.study.methods import Parameters, sees_level
 from braided.types import Floats, Ints, Times
 
 LARGEST = 1e150
@@ -43,6 +43,7 @@ class Head:
     tasks: tuple[str, ...]
     values: Floats  # (n, T), NaN where one is missing
     extras: Floats  # (n, T, E) further features
+    scale: Scale | None  # of the further features
     lags: int
     logarithm: bool = False
     robust: bool = True  # wild values count for little
@@ -88,7 +89,8 @@ class Head:
                 "sharing needs at least two; add another, or name the column that tells them apart (--task)"
             )
         kept = tuple(np.array(tasks, object)[enough])
-        return cls(times, kept, values[:, enough], extras[:, enough], count, logarithm, robust)
+        extras = extras[:, enough]
+        return cls(times, kept, values[:, enough], extras, _scale_of(extras), count, logarithm, robust)
 
     @cached_property
     def clock(self) -> Clock:
@@ -108,22 +110,6 @@ class Head:
     def units(self) -> Units:
         """Of each task's values."""
         return Units.measure(self._gapped(self.values), self.logarithm)
-
-    @cached_property
-    def scale(self) -> Scale | None:
-        """Of the further features."""
-        if not self.extras.shape[2]:
-            return None
-        rows = self.extras.reshape(-1, self.extras.shape[2])
-        rows = rows[~np.isnan(rows).any(axis=1)]
-        if not len(rows):
-            raise InputError(
-                "the further features are never all there in the part to tune on: name others (--features)"
-            )
-        still = np.flatnonzero(np.ptp(rows, axis=0) == 0.0)
-        if len(still):
-            raise InputError(f"feature {still[0] + 1} never changes in the part to tune on: leave it out (--features)")
-        return Scale.fit(rows)
 
     @cached_property
     def graph(self) -> TaskGraph:
@@ -148,13 +134,11 @@ class Head:
                 chosen |= dict.fromkeys(near.tolist())
         kept = sorted([*chosen][:most])
         tasks = tuple(self.tasks[place] for place in kept)
-        some = replace(self, tasks=tasks, values=self.values[:, kept], extras=self.extras[:, kept])
-        vars(some)["scale"] = self.scale  # that of all, which the forecaster will have
-        return some
+        return replace(self, tasks=tasks, values=self.values[:, kept], extras=self.extras[:, kept])
 
     def lags_of(self, method: Method, parameters: Parameters) -> Lags:
         """Return the features that a method sees of the past."""
-        return method.inputs.lags(self.lags, fill=True, level="level" in parameters)
+        return method.inputs.lags(self.lags, fill=True, level=sees_level(parameters))
 
     def samples(self, lags: Lags, rounds: int) -> Samples:
         """Return the samples of the first rounds; lags do not reach across gaps."""
@@ -175,3 +159,17 @@ class Head:
         learner = method.build(parameters, self.graph, n_features, per="round", robust=robust)
         hidden = int(parameters.get("hidden", 0))
         return ELM(hidden, seed=0) | learner if hidden else learner
+
+
+def _scale_of(extras: Floats) -> Scale | None:
+    """Return how further features are standardised."""
+    if not extras.shape[2]:
+        return None
+    rows = extras.reshape(-1, extras.shape[2])
+    rows = rows[~np.isnan(rows).any(axis=1)]
+    if not len(rows):
+        raise InputError("the further features are never all there in the part to tune on: name others (--features)")
+    still = np.flatnonzero(np.ptp(rows, axis=0) == 0.0)
+    if len(still):
+        raise InputError(f"feature {still[0] + 1} never changes in the part to tune on: leave it out (--features)")
+    return Scale.fit(rows)

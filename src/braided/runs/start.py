@@ -12,11 +12,11 @@ from braided.files import write_whole
 from braided.forecasting import Forecaster
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.runs.head import Head
-from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent, with_level
+from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
 from braided.state import load
 from braided.streams import Columns
 from braided.study import Method
-from braided.study.methods import Parameters
+from braided.study.methods import Parameters, sees_level, with_level
 from braided.validate import count, share
 from braided.version import __version__
 
@@ -58,7 +58,7 @@ def choose(
     if not settings.parameters:
         return search(head, methods, settings.how, jobs, log, progress)
     given = Trial(methods[0].name, _checked(methods[0], settings.parameters))
-    level = "level" in given.parameters
+    level = sees_level(given.parameters)
     if settings.single:
         return Choice(given, Trial(SINGLE.name, _checked(SINGLE, settings.single | with_level(level))))
     if methods[0] is SINGLE:

@@ -24,10 +24,10 @@ from braided.evaluation import evaluate
 from braided.files import write_whole
 from braided.forecasting.clock import as_stamps
 from braided.learners import MTWRLS
-from braided.processes import checked, each
+from braided.processes import each, workers
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
-from braided.study.methods import Parameters
+from braided.study.methods import Parameters, sees_level, with_level
 from braided.version import __version__
 
 How: TypeAlias = Literal["halving", "grid"]
@@ -118,11 +118,6 @@ def methods_for(names: Sequence[str]) -> list[Method]:
     return methods
 
 
-def with_level(level: bool) -> Parameters:
-    """Return the parameter that makes a stream's own level a feature; without it, it is none."""
-    return {"level": 1.0} if level else {}
-
-
 def _seconds(head: Head, method: Method) -> float:
     """Return about how many seconds a sample takes, on one core (`benchmarks/scale.py`)."""
     n_tasks, d = len(head.tasks), method.inputs.lags(head.lags).n_features + head.extras.shape[2]
@@ -154,12 +149,12 @@ def search(
     more of a stream's own past. The choice does not depend on `jobs`, the number of processes; None means one per
     core where that is worth it.
     """
-    checked(1 if jobs is None else jobs)
+    workers(1 if jobs is None else jobs)  # refuses none, before anything is done
     progress("seeing which streams are alike", 0.0)
     rest = [method for method in dict.fromkeys(methods) if method is not SINGLE]
     bench = _Bench(head, how, jobs, log, progress, [*[SINGLE] * len(levels), *rest])
     single = min((bench.tune(SINGLE, level) for level in levels), key=lambda trial: trial.rank)
-    tuned = {SINGLE: single} | {method: bench.tune(method, "level" in single.parameters) for method in rest}
+    tuned = {SINGLE: single} | {method: bench.tune(method, sees_level(single.parameters)) for method in rest}
     best = min((tuned[method] for method in methods), key=lambda trial: trial.rank)
     if not np.isfinite(best.score):
         raise InputError(
@@ -176,7 +171,7 @@ class _Bench:
     def __init__(
         self, head: Head, how: How, jobs: int | None, log: Path | None, progress: Progress, methods: list[Method]
     ) -> None:
-        self.head, self.how, self.jobs, self.methods, self.progress = head.tuned_on, how, jobs, methods, progress
+        self.head, self.how, self.jobs, self.progress = head.tuned_on, how, jobs, progress
         self.rounds = affordable(self.head, methods)
         self.log = log
         self.known = {} if log is None else _opened(log, _about(head))
@@ -209,13 +204,11 @@ class _Bench:
         return best
 
     def _run(self, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
-        from joblib import cpu_count  # slow to import
-
         keys = [Trial(method.name, one, rounds).key for one in pool]
         todo = [one for one, key in zip(pool, keys, strict=True) if key not in self.known]
         work = len(todo) * rounds * len(self.head.tasks) * _seconds(self.head, method)
         jobs = self.jobs or (-1 if work > WORTH else 1)
-        size = max(min(len(todo) // (4 * (jobs if jobs > 0 else cpu_count())), 25), 1)
+        size = max(min(len(todo) // (4 * workers(jobs)), 25), 1)
         batches = ((self.head, method, todo[first : first + size], rounds) for first in range(0, len(todo), size))
         self._advance(len(pool) - len(todo), method)
         for trials in each(_trials, batches, jobs):

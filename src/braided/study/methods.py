@@ -50,6 +50,16 @@ ELSEWHERE = ("hidden", "level", "ridge")  # parameters of the inputs and the gra
 HIDDEN_SEEDS = 3  # hidden layers over which the scores of an ELM are averaged
 
 
+def with_level(level: bool) -> Parameters:
+    """Return the parameter that makes a stream's own level a feature; without it, it is none."""
+    return {"level": 1.0} if level else {}
+
+
+def sees_level(parameters: Mapping[str, float]) -> bool:
+    """Whether a stream's own level is a feature."""
+    return bool(parameters.get("level"))
+
+
 @final
 @dataclass(frozen=True)
 class Inputs:
@@ -120,7 +130,7 @@ class Method:
             raise InputError(f"{self.name} has no model: name a method that learns")
         if make in (MTWRLS, WRLS):
             rest["forgetting"] = Exponential(rest["forgetting"], per if make is MTWRLS else "task", guard)
-        if make is MTWRLS:
+        if make is MTWRLS:  # a graph is made sparse only where exact sharing is too slow (`runs.head.EXACT`)
             rest["solver"] = "local" if graph.is_sparse else "auto"
         if make in ROBUST and robust is not None:
             rest |= {"robust": robust, "noise": 1.0}
