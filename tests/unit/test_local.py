@@ -273,3 +273,26 @@ def test_a_new_task_is_as_tied_after_much_was_forgotten():
     ridge = state.totals[0, PRIOR] * C
     np.testing.assert_allclose(ridge[:8], 0.1 * 0.5**9, rtol=1e-9)
     assert ridge[8] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("before", [60, 130, 200])
+def test_a_task_that_joins_when_much_is_forgotten_is_forgotten_alike(before):
+    """Its edges fade from full strength to where the others are held, as those of the exact solver do."""
+    rng = np.random.default_rng(13)
+    T, d = 12, 2
+    ring = np.roll(np.eye(T), 1, axis=1)
+    graph = bd.TaskGraph(sparse.csr_array(ring + ring.T), ridge=0.1)
+    policy = Exponential(0.9, per="round")
+    models = [bd.MTWRLS(graph, d, forgetting=policy, solver=s, tolerance=1e-6) for s in ("dense", "local")]
+    W = 3.0 * rng.normal(size=(T + 1, d))
+    for label in range(before + 200):
+        if label == before:
+            for model in models:
+                model.add_task("new", {0: 2.0, 1: 2.0})
+        keys = [*range(T), "new"][: T + (label >= before)]
+        X = rng.normal(size=(len(keys), d))
+        y = (X * W[: len(keys)]).sum(axis=1) + 0.1 * rng.normal(size=len(keys))
+        for model in models:
+            model.learn_many(X, y, keys, rounds=np.full(len(keys), label))
+    np.testing.assert_allclose(models[1].coef, models[0].coef, atol=1e-4)
+    assert models[1].noise_variance == pytest.approx(models[0].noise_variance, rel=1e-3)

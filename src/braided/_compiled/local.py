@@ -70,7 +70,7 @@ def fresh_local(
     n = diagonal.size
     covariance = np.eye(d) / diagonal[:, None, None]
     totals = np.append(fresh_totals(1, noise), [[1.0, noise, 0.0]], axis=1)
-    graph = starts, neighbours, links, diagonal, places
+    graph = starts, neighbours, links, diagonal, links.copy(), diagonal.copy(), places
     return Local(np.zeros((n, d)), np.zeros((n, d)), covariance, totals, np.zeros(d), *graph, fresh_errors(n, noise))
 
 
@@ -174,7 +174,7 @@ def weigh_inplace(stored: Floats, weights: Floats, fades: Floats, first: int, sc
 
 
 @compiled
-def account_inplace(local: Local, sums: Floats, scale: float) -> None:
+def account_inplace(local: Local, sums: Floats, scale: float, robust: float) -> None:
     """Take what chunks learned up to `scale` into the totals."""
     totals, pooled = local.totals[0], local.errors[-1]
     fade_evidence_inplace(totals, totals[SCALE] / scale)
@@ -188,7 +188,7 @@ def account_inplace(local: Local, sums: Floats, scale: float) -> None:
         totals[USUAL] += (total_of(sums, SIZES) / many - totals[USUAL]) * share
         for k in range(local.squares.size):
             local.squares[k] += (total_of(sums, INPUTS + k) / many - local.squares[k]) * share
-    if total_of(sums, RATIOS) > 0.0:
+    if robust > 0.0 and many > 0.0:
         pooled[SEEN] = min(pooled[SEEN] + many, WINDOW)
         pooled[SQUARE] += (total_of(sums, RATIOS) / many - pooled[SQUARE]) * min(many / pooled[SEEN], 1.0)
         pooled[UNUSUAL] += total_of(sums, REDUCED)
@@ -219,24 +219,30 @@ def fold_inplace(local: Local) -> None:
 
 @compiled
 def hold_inplace(local: Local) -> bool:
-    """Put back what the prior has lost below its FLOOR, without moving w; whether it had."""
+    """Put back what the prior has lost below its FLOOR, without moving w; whether it had.
+
+    As much is put back for all; edges that came late, and have not faded as far, go on fading to that.
+    """
     W, R, totals = local.weights, local.residual, local.totals[0]
-    more = FLOOR - totals[PRIOR]
+    left, more = totals[PRIOR], FLOOR - totals[PRIOR]
     if not more > 0.0:
         return False
     totals[PRIOR] = FLOOR
+    for m in range(local.links.size):
+        local.links[m] = (left * local.links[m] + more * local.first_links[m]) / FLOOR
     d = W.shape[1]
     for t in range(W.shape[0]):
+        local.diagonal[t] = (left * local.diagonal[t] + more * local.first_diagonal[t]) / FLOOR
         for k in range(d):
-            pull = local.diagonal[t] * W[t, k]
+            pull = local.first_diagonal[t] * W[t, k]
             for m in range(local.starts[t], local.starts[t + 1]):
-                pull += local.links[m] * W[local.neighbours[m], k]
+                pull += local.first_links[m] * W[local.neighbours[m], k]
             R[t, k] -= more * pull
             totals[RESIDUAL] += more * pull * W[t, k]
         information = local.covariance[t].copy()
         if invert_inplace(information):
             for k in range(d):
-                information[k, k] += more * local.diagonal[t]
+                information[k, k] += more * local.first_diagonal[t]
             if invert_inplace(information):
                 for k in range(d):
                     for j in range(d):
@@ -282,7 +288,7 @@ def absorb_inplace(
             low, high = tasks[first:end].min() // CHUNK, tasks[first:end].max() // CHUNK + 1  # of one sample, one chunk
             samples = (X[first:end], y[first:end], tasks[first:end], weights[first:end], stored[first:end])
             learn_range_inplace(local, room, *samples, robust, low * CHUNK, high * CHUNK)
-            account_inplace(local, room.sums[low:high], scale)
+            account_inplace(local, room.sums[low:high], scale, robust)
         if end < weights.size:
             held |= fade_inplace(local, left[end])
             left[end] = 1.0

@@ -33,6 +33,8 @@ class Local(NamedTuple):
     neighbours: Ints
     links: Floats
     diagonal: Floats  # (N,)
+    first_links: Floats  # both as they were when they came, before anything faded
+    first_diagonal: Floats
     places: Ints  # (T,) where each task is among the N; those that have left are there still, and teach no more
     errors: Floats  # (N + 1, 3) as in Filters
 

@@ -74,7 +74,7 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
     state = Local._make(array.copy() for array in local)
     fold_inplace(state)
     n, d = state.weights.shape
-    arrived, strength = arrival(graph), penalty / state.totals[0, PRIOR]
+    arrived = arrival(graph)
     near, pull = state.places[arrived.near], arrived.pull
     f = arrived.precision * pull
     expected = pull @ state.weights[near]
@@ -85,12 +85,16 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
         state.totals[0, RESIDUAL] += more * gap @ gap
     # the new task's weights are those its neighbours suggest: what is left of the new part of w'Cw is its ridge
     state.totals[0, RESIDUAL] += penalty * (arrived.precision - f.sum()) * expected @ expected
-    old = sparse.csr_array((state.links, state.neighbours, state.starts), shape=(n, n))
-    edges = sparse.csr_array((-strength * f, (np.zeros(len(near), np.int64), near)), shape=(1, n))
-    C = sparse.block_array([[old + sparse.diags_array(state.diagonal), edges.T], [edges, None]], format="csr")
-    diagonal = np.append(state.diagonal, strength * arrived.precision)
-    diagonal[near] += strength * f
-    starts, neighbours, links, _ = _rows(C)
+
+    def grown(links: Floats, diagonal: Floats, strength: float) -> tuple[Ints, Ints, Floats, Floats]:
+        old = sparse.csr_array((links, state.neighbours, state.starts), shape=(n, n))
+        edges = sparse.csr_array((-strength * f, (np.zeros(len(near), np.int64), near)), shape=(1, n))
+        diagonal = np.append(diagonal, strength * arrived.precision)
+        diagonal[near] += strength * f
+        return _rows(sparse.block_array([[old, edges.T], [edges, None]], format="csr") + sparse.diags_array(diagonal))
+
+    starts, neighbours, links, diagonal = grown(state.links, state.diagonal, penalty / state.totals[0, PRIOR])
+    _, _, first_links, first_diagonal = grown(state.first_links, state.first_diagonal, penalty)
     return Local(
         weights=np.vstack([state.weights, expected]),
         residual=np.vstack([state.residual, np.zeros(d)]),
@@ -101,6 +105,8 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
         neighbours=neighbours,
         links=links,
         diagonal=diagonal,
+        first_links=first_links,
+        first_diagonal=first_diagonal,
         places=np.append(state.places, n),
         errors=errors_with_one_more(state.errors),
     )
@@ -109,17 +115,15 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
 def fits(local: Local, n_tasks: int, d: int) -> bool:
     """Whether a loaded state has the shapes, and its indices the range, that compiled code relies on."""
     n, n_links = len(local.weights), len(local.links)
-    graph = ((n + 1,), (n_links,), (n_links,), (n,), (n_tasks,))
+    graph = ((n + 1,), (n_links,), (n_links,), (n,), (n_links,), (n,), (n_tasks,))
     shapes = ((n, d), (n, d), (n, d, d), (1, 6), (d,), *graph, (n + 1, 3))
-    if any(array.shape != shape for array, shape in zip(local, shapes, strict=True)):
+    whole = ("starts", "neighbours", "places")
+    kinds = [np.dtype(np.int64 if name in whole else np.float64) for name in Local._fields]
+    if [(array.shape, array.dtype) for array in local] != [*zip(shapes, kinds, strict=True)]:
         return False
-    kinds = "fffffiiffif"
     within = ((local.starts, n_links), (local.neighbours, n - 1), (local.places, n - 1))
-    return (
-        all(array.dtype.kind == kind for array, kind in zip(local, kinds, strict=True))
-        and all(bool(((numbers >= 0) & (numbers <= most)).all()) for numbers, most in within)
-        and bool(local.starts[-1] == n_links and (np.diff(local.starts) >= 0).all())
-    )
+    in_range = all(bool(((numbers >= 0) & (numbers <= most)).all()) for numbers, most in within)
+    return in_range and bool(local.starts[-1] == n_links and (np.diff(local.starts) >= 0).all())
 
 
 class Runner:
@@ -197,7 +201,7 @@ class Runner:
                 if end > first:
                     samples = (column[first:end] for column in (X, y, tasks, weights, stored))
                     over_tasks(learn_range_inplace, *samples, self.robust)
-                    account_inplace(local, room.sums, scale)
+                    account_inplace(local, room.sums, scale, self.robust)
                 if end < learned:
                     fade_inplace(local, left[end])
                     left[end] = 1.0
