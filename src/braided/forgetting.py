@@ -222,6 +222,11 @@ def steps_of(
     return Steps(fades, moves, shrink, noise, relation, limits)
 
 
+def has_own_clocks(policy: Policy) -> bool:
+    """Whether each task forgets when it is seen, and only then."""
+    return isinstance(policy, Exponential) and policy.per == "task" and policy.factor < 1.0
+
+
 def is_uniform(policy: Policy) -> bool:
     """Whether everything fades alike, whoever is seen: all that a learner without a covariance of all tasks can do."""
     if isinstance(policy, Exponential):

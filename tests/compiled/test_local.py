@@ -391,3 +391,61 @@ def test_a_robust_step_weighs_what_is_unusual_less(ends, fade):
     np.testing.assert_allclose(state.errors[0], errors[0], rtol=1e-8)
     assert state.errors[1, UNUSUAL] == errors[0, UNUSUAL]
     np.testing.assert_allclose(state.errors[1, :2], errors[1, :2], rtol=1e-8)
+
+
+def test_after_every_sample_no_more_is_left_to_move_than_the_tolerance_says():
+    """Whatever the units of the features: the limit is one of forecasts."""
+    rng = np.random.default_rng(17)
+    n, d, size = 40, 3, np.array([10.0, 1.0, 0.01])
+    state, room = fresh(relation(rng, n, ridge=0.5), d)
+    X, y, tasks, weights = stream(rng, 120, n, d)
+    for i in range(len(y)):
+        part = slice(i, i + 1)
+        run(state, room, X[part] * size, y[part], tasks[part], weights[part], [1], np.ones(1), tolerance=1e-3)
+        steps = np.einsum("tij,tj->ti", state.covariance, state.residual)
+        assert (state.squares * steps**2).sum() <= solve.limit_of(state, 1e-3)
+
+
+def test_what_weighs_nothing_leaves_no_trace_in_what_is_usual():
+    state, room, _, _ = started()
+    known = state.totals[0, USUAL:], state.squares, state.errors
+    before = [array.copy() for array in known]
+    run(state, room, np.ones((3, 3)), np.full(3, 1e3), np.arange(3), np.zeros(3), [3], np.ones(3), robust=3.0)
+    for array, old in zip(known, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_one_wild_value_does_not_set_what_is_usual():
+    rng = np.random.default_rng(18)
+    state, room = fresh(np.eye(4), 1)
+    X, y, tasks, ones = rng.normal(size=(80, 1)), rng.normal(size=80), np.arange(80) % 4, np.ones(80)
+    y[60] = 1e6
+    run(state, room, X, y, tasks, ones, range(1, 81), ones, robust=3.0)
+    assert state.totals[0, USUAL] < 10.0
+
+
+@pytest.mark.parametrize("n_zeros", [0, 20])
+def test_errors_of_nothing_are_errors(n_zeros):
+    """Those of one task are those of all, also where they are 0."""
+    rng = np.random.default_rng(19)
+    state, room = fresh(np.eye(1), 1)
+    n = n_zeros + 30
+    X, y = np.ones((n, 1)), np.append(np.zeros(n_zeros), rng.normal(size=30))
+    run(state, room, X, y, np.zeros(n, np.int64), np.ones(n), range(1, n + 1), np.ones(n), robust=100.0)
+    np.testing.assert_allclose(state.errors[1], state.errors[0])
+    assert state.errors[1, SEEN] == n
+
+
+def test_samples_of_a_group_come_in_any_order():
+    """Also of more tasks than are summed together."""
+    rng = np.random.default_rng(20)
+    n = 2 * solve.CHUNK + 40
+    C = relation(rng, n, ridge=0.5)
+    state, room = fresh(C, 1)
+    tasks = np.concatenate([np.arange(n)[::-1][:50], np.arange(50)])
+    X, y, ones = rng.normal(size=(100, 1)), rng.normal(size=100), np.ones(100)
+    run(state, room, X, y, tasks, ones, [100], ones)
+    Phi, psi, squares = slow.moments(n, X, y, tasks, ones)
+    best = slow.solution(C, Phi, psi)
+    np.testing.assert_allclose(state.weights, best, atol=1e-8)
+    assert state.totals[0, RESIDUAL] == pytest.approx(slow.objective(C, Phi, psi, squares, best))

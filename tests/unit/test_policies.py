@@ -68,3 +68,16 @@ def test_a_task_that_was_silent_comes_back_better_with_policies_that_keep_the_co
     for name, values in found.items():
         if name != "directional" or not common:  # which keeps what it knew, and is stale where all have moved
             assert (np.array(values) < plain).sum() >= 5, (name, values, plain)
+
+
+@pytest.mark.parametrize("solver", ["dense", "blocked"])
+def test_what_restore_has_long_forgotten_leaves_no_trace(solver):
+    """However small the scale of P has become by then, it is folded in."""
+    rng = np.random.default_rng(4)
+    graph, n = bd.TaskGraph.pooled(["a", "b"]), 700
+    X, y, tasks = rng.normal(size=(2 * n, 2)), rng.normal(size=2 * n), np.tile(["a", "b"], n)
+    long, short = (bd.MTWRLS(graph, 2, 1.0, Restore(0.5), solver=solver) for _ in range(2))
+    for model, first in ((long, 0), (short, 2 * n - 140)):
+        model.learn_many(X[first:], y[first:], tasks[first:], rounds=np.arange(first, 2 * n) // 2)
+    np.testing.assert_allclose(long.coef, short.coef, rtol=1e-9)
+    np.testing.assert_allclose(long.covariance, short.covariance, rtol=1e-9)

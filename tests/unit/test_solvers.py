@@ -134,3 +134,16 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
             bd.MTWRLS(graph, 2, **given)
     with pytest.raises(bd.InputError, match=r"the inverse of the relation of 1,000,000 rows .*: use MTWRLS"):
         bd.MTOSLSSVR(graph, 2)
+
+
+@pytest.mark.parametrize("factor", [0.7, 0.2])
+def test_clocks_of_their_own_cost_no_digits(factor):
+    """P grows by a task's own fades; terms that wait meanwhile would have to cancel with that."""
+    rng = np.random.default_rng(5)
+    graph = random_graph(rng, 25)
+    X, y, _, _ = random_stream(rng, 25, 3, n_rounds=8)
+    dense, blocked = both(graph, 3, forgetting=Exponential(factor, per="task", guard=False))
+    forecasts = [model.progressive(X, y, np.zeros(len(y), np.int64)) for model in (dense, blocked)]
+    assert worst(*forecasts) < 1e-10
+    assert bd.MTWRLS(graph, 3, forgetting=Exponential(factor, per="task")).uses == "dense"
+    assert bd.MTWRLS(graph, 3, forgetting=Exponential(1.0, per="task")).uses == "blocked"

@@ -128,10 +128,10 @@ def learn_inplace(
     weight, loss = correct_inplace(w, totals, g, *sample, errors, task, robust, doubt)
     if weight >= 0.0:
         if own != 1.0:
+            if waiting > 0:  # else P would grow by the fades of all that wait, and cancel with that later
+                flush_inplace(P, G, losses, work)
+                waiting = 0
             fade_own_inplace(P, start, x.size, own)
-            for k in range(waiting):
-                for i in range(start, stop):
-                    G[k, i] /= np.sqrt(own)
         if losses.size == 0:
             lose_inplace(P, g, loss)
         else:

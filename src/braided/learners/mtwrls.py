@@ -42,7 +42,15 @@ from braided._compiled.local import forecast_inplace
 from braided._compiled.solve import Local
 from braided._compiled.step import COUNT, FLOOR, RESIDUAL, SCALE, noise_variance, symmetric
 from braided.errors import InputError
-from braided.forgetting import Directional, Policy, Prior, as_forgetting, is_uniform, uniform_fades
+from braided.forgetting import (
+    Directional,
+    Policy,
+    Prior,
+    as_forgetting,
+    has_own_clocks,
+    is_uniform,
+    uniform_fades,
+)
 from braided.graph import TaskGraph
 from braided.learners import local
 from braided.learners.base import Health
@@ -89,14 +97,15 @@ class MTWRLS(FilterLearner):
         "dense" touches P at every sample; "blocked" once for several, which is faster from about dT = 64 on and gives
         the same forecasts to rounding. "local" is for thousands of tasks on a sparse graph: it keeps no P of all tasks,
         only that of each given its neighbours, and finds the weights anew by iteration. All fades alike there
-        (`Exponential` per sample or round, `HalfLife`), and deviations are a little too small: a bound from below that
-        takes neighbours' neighbours as known. "auto" takes "local" on a sparse graph from 2,000 weights on, where the
-        policy allows it, "blocked" from 64 on, and else "dense"; `uses` tells which.
+        (`Exponential` per sample or round, `HalfLife`), and deviations are a little too small, as they take neighbours'
+        neighbours as known (but too large where a loose tolerance leaves error in the noise). "auto" takes "local" on a
+        sparse graph from 2,000 weights on, where the policy allows it, "blocked" from 64 on unless tasks forget by
+        clocks of their own, which would let nothing wait, and else "dense"; `uses` tells which.
     tolerance
         Of solver="local": iterations go on until the forecasts of all tasks would move, in the mean square and at usual
         inputs, by no more than this share of the usual innovation. How far they then are from the exact solution's is
-        of that order once it has settled what is usual. It has not after the first round, whose innovations are those of
-        a model that knows nothing; then they can be off by hundreds of times that, and in the next round by ten.
+        of that order once what is usual has settled: not after the first round, whose innovations are those of a model
+        that knows nothing (then they can be off by hundreds of times that, and after the next by ten).
     """
 
     parameters = (*FilterLearner.parameters, "solver", "tolerance")
@@ -168,7 +177,7 @@ class MTWRLS(FilterLearner):
             return self.solver
         if graph.is_sparse and n_weights >= LOCAL_FROM and is_uniform(self.forgetting):
             return "local"
-        return "blocked" if n_weights >= BLOCKED_FROM else "dense"
+        return "blocked" if n_weights >= BLOCKED_FROM and not has_own_clocks(self.forgetting) else "dense"
 
     def _prior_of(self, graph: TaskGraph) -> Prior:
         return Prior.of(graph.inverse[None], graph.dense_relation[None], self.penalty)
