@@ -24,13 +24,17 @@ from braided._compiled import compiled
 from braided.validate import not_negative, real
 
 
-def plain_numpy(A, penalty, X, y, tasks):
+def prior(A, penalty, d):
+    """P before the first sample."""
+    return np.kron(np.linalg.inv(penalty * A), np.eye(d))
+
+
+def plain_numpy(P, X, y, tasks):
     """Algorithm 1 as printed: stacked vectors and Eqs. 15–18."""
-    T, d = len(A), X.shape[1]
-    P = np.kron(np.linalg.inv(penalty * A), np.eye(d))
-    w, mean, forgetting = np.zeros(T * d), np.empty(len(y)), 1.0
+    n, d = len(P), X.shape[1]
+    w, mean, forgetting = np.zeros(n), np.empty(len(y)), 1.0
     for i in range(len(y)):
-        x = np.zeros(T * d)
+        x = np.zeros(n)
         x[tasks[i] * d : (tasks[i] + 1) * d] = X[i]
         mean[i] = x @ w
         k = P @ x / (forgetting + x @ P @ x)
@@ -39,11 +43,10 @@ def plain_numpy(A, penalty, X, y, tasks):
     return mean
 
 
-def thrifty_numpy(A, penalty, X, y, tasks):
+def thrifty_numpy(P, X, y, tasks):
     """The same, written with care: only the columns that matter, each product once, updates in place."""
-    T, d = len(A), X.shape[1]
-    P = np.kron(np.linalg.inv(penalty * A), np.eye(d))
-    w, mean = np.zeros(T * d), np.empty(len(y))
+    P, d = P.copy(), X.shape[1]
+    w, mean = np.zeros(len(P)), np.empty(len(y))
     for i in range(len(y)):
         own = slice(tasks[i] * d, (tasks[i] + 1) * d)
         mean[i] = X[i] @ w[own]
@@ -62,14 +65,6 @@ def pass_through(P, f, g, repeats):
             row, factor = P[i], f[i]
             for j in range(i + 1):
                 row[j] -= factor * g[j]
-
-
-def floor_seconds(n, repeats=7):
-    """The time that one pass through a triangle of P (n, n) takes: what an exact sample could cost at the least."""
-    P, f, g = np.eye(n), np.full(n, 1e-12), np.full(n, 1e-12)
-    passes = max(int(2e7 / n**2), 1)
-    pass_through(P, f, g, 1)
-    return min(timed(lambda: pass_through(P, f, g, passes))[0] for _ in range(repeats)) / passes
 
 
 def stream(T, d, n, seed=0):
@@ -115,13 +110,13 @@ def main():
     for make, labels in makers.values():  # compile, or load what is compiled
         make().progressive(X[:T], y[:T], tasks[:T], rounds=None if labels is None else labels[:T])
 
-    short = X[:n_plain], y[:n_plain], tasks[:n_plain]
+    short = prior(graph.relation, 1.0, d), X[:n_plain], y[:n_plain], tasks[:n_plain]
     thrifty = "thrifty NumPy, interleaved"
     plain, times, forecasts = [], {name: [] for name in (thrifty, *makers)}, {}
     for _ in range(options.repeats):
-        seconds, expected = timed(lambda: plain_numpy(graph.relation, 1.0, *short))
+        seconds, expected = timed(lambda: plain_numpy(*short))
         plain.append(seconds / n_plain)
-        seconds, forecasts[thrifty] = timed(lambda: thrifty_numpy(graph.relation, 1.0, *short))
+        seconds, forecasts[thrifty] = timed(lambda: thrifty_numpy(*short))
         times[thrifty].append(seconds / n_plain)
         for name, (make, labels) in makers.items():
             model = make()
@@ -148,9 +143,20 @@ def main():
     one_call(graph, X[0], options.repeats)
 
 
+def many_tasks(T, d):
+    """A model of many tasks on a sparse graph, after some rounds."""
+    rng = np.random.default_rng(2)
+    model = bd.MTWRLS(bd.TaskGraph.nearest(rng.random((T, 2)), k=6), d, solver="local")
+    for label in range(20):
+        model.learn_many(rng.normal(size=(T, d)), rng.normal(size=T), np.arange(T), rounds=np.full(T, label))
+    return model
+
+
 def one_call(graph, x, repeats):
     """What a call from Python takes, and which part of it is checking what is given."""
-    model = bd.MTWRLS(graph, len(x))
+    model, many = bd.MTWRLS(graph, len(x)), many_tasks(1_000, len(x))
+    rng = np.random.default_rng(3)
+    anywhere = iter(rng.integers(0, 1_000, 100_000).tolist())
 
     def check():
         model._one_input(x)
@@ -163,6 +169,8 @@ def one_call(graph, x, repeats):
         "predict_one": lambda: model.predict_one(x, task=0),
         "predict_one, with_std": lambda: model.predict_one(x, task=0, with_std=True),
         "of learn_one, checking what is given": check,
+        "learn_one, 1,000 tasks, local, in random order": lambda: many.learn_one(x, rng.normal(), task=next(anywhere)),
+        "predict_one, 1,000 tasks, local": lambda: many.predict_one(x, task=7),
     }
     print("\n| MTWRLS, one call from Python | µs, least of the repeats |\n|---|---|")
     for name, call in calls.items():

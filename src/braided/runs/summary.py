@@ -10,7 +10,7 @@ import numpy as np
 from braided.forecasting import Forecaster
 from braided.runs.head import DEVIATIONS
 from braided.study import METHODS
-from braided.types import Floats
+from braided.types import Flags, Floats
 
 SMALL = 0.05  # per cent: less is the same
 MOST_NAMES = 5
@@ -56,6 +56,11 @@ class Summary:
     def gains(self) -> Floats:
         """By how many per cent sharing lowers the error, per task."""
         return 100.0 * (1.0 - self.to_single)
+
+    @property
+    def helped(self) -> Flags:
+        """Whether it lowers a task's error by more than next to nothing."""
+        return self.gains >= SMALL
 
     @property
     def means(self) -> dict[str, float]:
@@ -106,7 +111,7 @@ def _sharing(forecaster: Forecaster, summary: Summary) -> list[str]:
         return [] if forecaster.learner.shares else ["Each stream has a filter of its own."]
     gains = summary.gains
     known = ~np.isnan(gains)
-    helped, hurt = known & (gains >= SMALL), known & (gains <= -SMALL)
+    helped, hurt = summary.helped, gains <= -SMALL
     mean = 100.0 * (1.0 - summary.means["to_single"])
     verb = "makes no difference" if abs(mean) < SMALL else "helps" if mean > 0.0 else "hurts"
     how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALL)
