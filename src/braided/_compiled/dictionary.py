@@ -84,10 +84,11 @@ def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
     full = m - m % FOUR
     for i in range(0, full, FOUR):
         rest, a, b, c, d = k[i:m], U[i, i:m], U[i + 1, i:m], U[i + 2, i:m], U[i + 3, i:m]
-        p = rest[0] / a[0]
-        q = (rest[1] - p * a[1]) / b[1]
-        r = (rest[2] - p * a[2] - q * b[2]) / c[2]
-        s = (rest[3] - p * a[3] - q * b[3] - r * c[3]) / d[3]
+        a_inverse, b_inverse, c_inverse, d_inverse = 1.0 / a[0], 1.0 / b[1], 1.0 / c[2], 1.0 / d[3]  # need not wait
+        p = rest[0] * a_inverse
+        q = (rest[1] - p * a[1]) * b_inverse
+        r = (rest[2] - p * a[2] - q * b[2]) * c_inverse
+        s = (rest[3] - p * a[3] - q * b[3] - r * c[3]) * d_inverse
         rest[0], rest[1], rest[2], rest[3] = p, q, r, s
         rest, a, b, c, d = rest[FOUR:], a[FOUR:], b[FOUR:], c[FOUR:], d[FOUR:]
         for j in range(rest.size):
@@ -100,11 +101,17 @@ def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
 
 
 @compiled
-def unwhitened(U: Floats, phi: Floats, m: int) -> Floats:
-    """a = U⁻¹φ, what the elements weigh."""
-    a = phi[:m].copy()
+def unwhiten_inplace(a: Floats, U: Floats, phi: Floats, m: int) -> None:
+    """a ← U⁻¹φ, what the elements weigh."""
     for i in range(m - 1, -1, -1):
-        a[i] = (a[i] - dot(U[i, i + 1 : m], a[i + 1 :])) / U[i, i]
+        a[i] = (phi[i] - dot(U[i, i + 1 : m], a[i + 1 : m])) / U[i, i]
+
+
+@compiled
+def unwhitened(U: Floats, phi: Floats, m: int) -> Floats:
+    """a = U⁻¹φ."""
+    a = np.empty(m)
+    unwhiten_inplace(a, U, phi, m)
     return a
 
 

@@ -5,7 +5,7 @@ It is recursive least squares in the coordinates of a dictionary (dictionary.py)
 
 import numpy as np
 
-from braided._compiled import compiled
+from braided._compiled import compiled, uncounted
 from braided._compiled.dictionary import (
     REMEMBERED,
     UNBOUNDED,
@@ -17,7 +17,7 @@ from braided._compiled.dictionary import (
     learn_inplace,
     restore_inplace,
     spread,
-    unwhitened,
+    unwhiten_inplace,
     use_inplace,
     whiten_inplace,
 )
@@ -70,7 +70,7 @@ def forecast_inplace(
             std[i] = spread(dictionaries.totals[f], dictionaries.covariance[f], phi, novel[DELTA] / limits.penalty)
 
 
-@compiled
+@uncounted
 def run_inplace(
     inputs: Floats,
     rows: Ints,
@@ -88,6 +88,7 @@ def run_inplace(
     limits: Limits,
     program: Floats,
     stack: Floats,
+    work: Floats,
     kept: Floats,
     told: Ints,
     novel: Floats,
@@ -111,7 +112,7 @@ def run_inplace(
     capacity, last, largest = inputs.shape[1], kept.shape[0] - 1, 0
     for m in sizes:
         largest = max(largest, m)
-    bounded, g = limits.budget < UNBOUNDED, np.empty(capacity)
+    bounded, g, a = limits.budget < UNBOUNDED, work[0], work[1]
     for n in range(group, ends.size):
         first, end = 0 if n == 0 else ends[n - 1], ends[n]
         if i == first and not restored:
@@ -161,7 +162,8 @@ def run_inplace(
             if given < 0.0:
                 return i, n, REFUSED
             if bounded and given > 0.0:
-                use_inplace(usage[f], age[f], unwhitened(factor[f], phi, m), 1.0, REMEMBERED * limits.budget)
+                unwhiten_inplace(a, factor[f], phi, m)
+                use_inplace(usage[f], age[f], a[:m], 1.0, REMEMBERED * limits.budget)
             i += 1
     return i, ends.size, DONE
 
@@ -187,7 +189,7 @@ def progressive_inplace(
     capacity = dictionaries.inputs.shape[1]
     places = min(int((ends[1:] - ends[:-1]).max(initial=ends[0] if ends.size else 1)), KEPT)
     kept, told, novel = np.empty((places, capacity)), np.zeros((places, 2), np.int64), np.empty((places, 2))
-    stack = np.empty((program.shape[0], capacity))
+    stack, work = np.empty((program.shape[0], capacity)), np.empty((2, capacity))
     i, group, restored = 0, 0, False
     while True:
         i, group, why = run_inplace(
@@ -195,6 +197,7 @@ def progressive_inplace(
             limits,
             program,
             stack,
+            work,
             kept,
             told,
             novel,

@@ -8,7 +8,7 @@ triangle is read or written, which keeps it symmetric for ever (rounding asymmet
 import numpy as np
 
 from braided._compiled import compiled
-from braided._compiled.linear import dot
+from braided._compiled.linear import FOUR, dot
 from braided.types import Floats
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of totals
@@ -64,7 +64,17 @@ def gain_inplace(g: Floats, P: Floats, start: int, x: Floats) -> None:
             g[start + j] += own[j] * x[k]
             total += own[j] * x[j]
         g[start + k] = total
-    for i in range(stop, g.size):
+    full = g.size - (g.size - stop) % FOUR
+    for i in range(stop, full, FOUR):  # short sums, which need not wait for each other
+        a, b, c, d = P[i, start:stop], P[i + 1, start:stop], P[i + 2, start:stop], P[i + 3, start:stop]
+        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        for k in range(x.size):
+            p += a[k] * x[k]
+            q += b[k] * x[k]
+            r += c[k] * x[k]
+            s += d[k] * x[k]
+        g[i], g[i + 1], g[i + 2], g[i + 3] = p, q, r, s
+    for i in range(full, g.size):
         g[i] = dot(P[i, start:stop], x)
 
 
@@ -225,13 +235,11 @@ def lose_inplace(P: Floats, g: Floats, loss: float) -> None:
     """P ← P − loss g g'."""
     n = g.size
     for i in range(n):
-        factor = loss * g[i]
-        row = P[i]
-        for j in range(i + 1):
+        factor, row = loss * g[i], P[i]
+        variance = row[i] - factor * g[i]
+        for j in range(i):
             row[j] -= factor * g[j]  # Eq. 18
-    for i in range(n):  # apart from the above, which it would slow down
-        if not P[i, i] > 0.0:  # rounding has made it so
-            P[i, i] = ROUNDING * loss * g[i] * g[i]
+        row[i] = variance if variance > 0.0 else ROUNDING * factor * g[i]  # if rounding has made it so
 
 
 @compiled
