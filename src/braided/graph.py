@@ -312,6 +312,8 @@ class TaskGraph:
         """Return the graph with one more task, alike to others as told; `sign` holds for it too."""
         if similar_to is not None and not isinstance(similar_to, Mapping):
             raise InputError(f"similar_to is {similar_to!r}: give a dictionary from key to similarity")
+        if _known(task, self._index):
+            raise InputError(f"task {task!r} is there already: a new one needs a key of its own")
         links = np.zeros(self.n_tasks)
         for other, similarity in (similar_to or {}).items():
             links[self.index(other)] = real(similarity, f"similarity to {other!r}")

@@ -355,7 +355,12 @@ MISUSED = {
     "did you mean 'mt-wrls'?": ("--method", "mt-wrl"),
     "graph-ridge is refitted on all data": ("--method", "graph-ridge"),
     "write a name and a number": ("--method", "wrls", "--parameters", "penalty=much"),
-    "mt-wrls has the parameters forgetting, penalty, ridge": ("--method", "mt-wrls", "--parameters", "penalty=1"),
+    "mt-wrls lacks forgetting, ridge and does not know lvel: give all of its parameters": (
+        "--method",
+        "mt-wrls",
+        "--parameters",
+        "penalty=1,lvel=1",
+    ),
     "holds no choice that `braided tune` made": ("--parameters", "absent.json"),
     "tune is 2: it must be above 0 and below 1": ("--tune", "2"),
     "no task 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),

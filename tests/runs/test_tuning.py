@@ -221,7 +221,7 @@ def test_what_can_not_be_tuned_on_is_refused():
         methods_for(("mt-wrl",))
     with pytest.raises(bd.InputError, match="jobs is 0"):
         search(whole, methods_for(()), jobs=0)
-    with pytest.raises(bd.InputError, match="mt-wrls has the parameters forgetting, penalty, ridge, and penalty"):
+    with pytest.raises(bd.InputError, match="mt-wrls lacks forgetting, ridge: give all of its parameters"):
         choose(whole, Settings(("mt-wrls",), {"penalty": 1.0}))
     with pytest.raises(bd.InputError, match="parameters belong to one method"):
         Settings((), {"penalty": 1.0})
@@ -386,3 +386,12 @@ def test_a_task_that_stands_still_may_join_later():
     values[:, 2] = 1.0
     with pytest.raises(bd.InputError, match=r"'site 2', 'site 3' never change in .*\(--keep-constant\)"):
         Head.of(chunk, 3)
+
+
+def test_a_value_without_a_logarithm_is_named():
+    panel = field(steps=60)
+    values = np.abs(panel.values) + 1.0
+    values[7, 2] = -0.5
+    chunk = Chunk(panel.times, panel.tasks, values, np.empty((60, 4, 0)))
+    with pytest.raises(bd.InputError, match=f"'site 3' is -0.5 at {panel.times[7]}, which has no logarithm"):
+        Head.of(chunk, 3, logarithm=True)

@@ -189,7 +189,8 @@ def tune(
         choice = choose(head, settings, jobs, kept, tell)
     show(trials(choice.plain()), console())
     write_choice(out, choice, head)
-    print(f"{choice.tried} trials on {len(head.times)} rounds. To use it: braided run … --parameters {out}")
+    where = f" of {choice.streams:,} streams" if choice.streams else ""
+    print(f"{choice.tried} trials on {len(head.times)} rounds{where}. To use it: braided run … --parameters {out}")
 
 
 def forecast(

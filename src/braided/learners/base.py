@@ -320,7 +320,7 @@ class Learner(ABC):
             made = int(batch.ends[np.searchsorted(batch.ends, learned, side="right")])
             raise NumericalError(
                 f"{type(self).__name__} broke down at sample {learned} (task {task!r}) and holds those before it: "
-                "scale the features to about 1, raise the penalty, or forget more slowly",
+                "scale features and targets to about 1, raise the penalty, or forget more slowly",
                 forecasts=mean[:learned].tolist(),
                 made=(mean[:made].tolist(), std[:made].tolist()),
             )

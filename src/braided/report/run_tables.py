@@ -20,7 +20,7 @@ import numpy as np
 from braided.forecasting import Forecaster
 from braided.forecasting.clock import step_in_words, time_in_words
 from braided.graph import TaskGraph
-from braided.learners import Learner
+from braided.learners import MTWRLS, Learner
 from braided.report.figures import brief, value_of
 from braided.report.tables import SYMBOLS, Table
 from braided.runs.summary import Summary
@@ -173,14 +173,16 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
     extras = 0 if model.extras is None else model.extras.mean.size
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
     scale = "each stream's usual change is 1" + ", that of its logarithm" * model.units.logarithm
-    head = model.about.get("run", {}).get("head_rounds")
+    head, streams = model.about.get("run", {}).get("head_rounds"), model.about.get("choice", {}).get("streams")
+    some = f"; methods on {streams:,} of the streams" if streams else ""
     first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
     return {
         "Source": str(model.about.get("source", "made by hand")),
         "Streams": _names(model.tasks),
-        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}" if head else "other rounds, before",
+        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, before",
         "Method": f"{method.title}: {method.about}",
         "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),
+        "Ties": _ties(model),
         "Features": ", ".join(features),
         "Units": f"{scale} (measured on the part to tune on)",
         "Usual step": step_in_words(model.clock.step, model.is_dated),
@@ -190,6 +192,16 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         "Breakdowns": f"{model.breakdowns:,}",
         "Health": _health(model.learner),
     }
+
+
+def _ties(model: Forecaster) -> str:
+    """Say what streams share, and by which solver."""
+    if not model.learner.shares or model.graph is None:
+        return "none: each stream has weights of its own"
+    S = model.graph.similarity
+    ties = (S.nnz if model.graph.is_sparse else np.count_nonzero(S)) / len(model.tasks)
+    solver = f', solver "{model.learner.uses}"' if isinstance(model.learner, MTWRLS) else ""
+    return f"each stream to {ties:.0f} others, on average{solver}"
 
 
 def _health(learner: Learner) -> str:

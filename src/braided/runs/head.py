@@ -75,6 +75,12 @@ class Head:
                 f"{count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger share (--tune)"
             )
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        if logarithm and (low <= 0.0).any():
+            step, task = map(int, np.argwhere(values <= 0.0)[0])
+            raise InputError(
+                f"{tasks[task]!r} is {values[step, task]:g} at {times[step]}, which has no logarithm: leave out --log "
+                "(logarithm=False), or the stream (--without)"
+            )
         constant = enough & ~(low < high)
         if constant.any() and not keep_constant:
             names = [tasks[place] for place in np.flatnonzero(constant)]

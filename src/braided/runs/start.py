@@ -69,11 +69,14 @@ def choose(
 def _checked(method: Method, parameters: Parameters) -> Parameters:
     """Insist that the parameters are those of the method, and all of them."""
     needed = list(dict.fromkeys(name for stage in method.stages for name in stage))
-    if sorted({*parameters} - {"level"}) != sorted(needed):
-        raise InputError(
-            f"{method.name} has the parameters {', '.join(needed)}, and {', '.join(parameters)} are given: give all "
-            "of them, such as " + ",".join(f"{name}=1" for name in needed)
-        )
+    faults = {
+        "lacks": [name for name in needed if name not in parameters],
+        "does not know": [name for name in parameters if name not in (*needed, "level")],
+    }
+    if any(faults.values()):
+        said = " and ".join(f"{verb} {', '.join(names)}" for verb, names in faults.items() if names)
+        such = ",".join(f"{name}=1" for name in needed)
+        raise InputError(f"{method.name} {said}: give all of its parameters, such as {such}; level=1 or 0 may follow")
     level = parameters.get("level", 0.0)
     if level not in (0.0, 1.0):
         raise InputError(f"level is {level:g}: 1 makes a stream's own level a feature, 0 does not")
