@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from braided._compiled import filters as fs
-from braided._compiled import guard, linear, rls, step
+from braided._compiled import guard, linear, pending, rls, step
 from tests.reference.linear import own_clock, recursion, stack
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
@@ -457,7 +457,7 @@ def test_terms_that_wait_are_taken_up_together(n, room):
     P, G, losses = symmetric(rng, n), 0.1 * rng.normal(size=(room, n)), rng.normal(size=room)
     losses[-3:] = 0.0  # fewer may be waiting than there is room for
     half = np.tril(P)
-    fs.flush_inplace(half, G, losses_left := losses.copy(), np.empty(n + room * step.WIDE))
+    fs.flush_inplace(half, G, losses_left := losses.copy(), np.empty(n + room * pending.WIDE))
     np.testing.assert_allclose(half, np.tril(P - G.T @ (losses[:, None] * G)), rtol=1e-12, atol=1e-12)
     assert not losses_left.any()
 
@@ -465,7 +465,7 @@ def test_terms_that_wait_are_taken_up_together(n, room):
 def test_no_variance_turns_negative_when_terms_are_taken_up():
     half, G = np.tril(np.ones((3, 3))), np.zeros((8, 3))
     G[0], G[1] = [1.0, 1.0, 0.5], [0.1, 0.0, 0.0]
-    fs.flush_inplace(half, G, np.array([1.0, 1.0, 0, 0, 0, 0, 0, 0]), np.empty(3 + 8 * step.WIDE))
+    fs.flush_inplace(half, G, np.array([1.0, 1.0, 0, 0, 0, 0, 0, 0]), np.empty(3 + 8 * pending.WIDE))
     np.testing.assert_allclose(np.diag(half), [2.0**-52 * 1.01, 2.0**-52, 0.75])
 
 

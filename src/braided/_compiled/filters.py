@@ -2,9 +2,8 @@
 
 F = 1 is MT-WRLS (one filter of size dT serves all), F = T is WRLS (one filter of size d per task).
 
-P need not be touched at every sample: with terms pending it is P − G'LG, rows of G their gains and L their losses, and
-a gain is P z − G'L(G z). Once there are r of them, P takes them up together, which is as much arithmetic but moves P
-through memory once for r samples (`solver="blocked"`). Without room for any, every sample is taken up at once.
+P need not be touched at every sample: with terms pending (pending.py), a gain is P z − G'L(G z), and once there are r
+of them, P takes them up together (`solver="blocked"`). Without room for any, every sample is taken up at once.
 """
 
 from typing import NamedTuple
@@ -13,9 +12,9 @@ import numpy as np
 
 from braided._compiled import compiled, inlined
 from braided._compiled.linear import dot
+from braided._compiled.pending import WIDE, lose_all_inplace
 from braided._compiled.step import (
     SCALE,
-    WIDE,
     correct_inplace,
     deviation,
     fade_evidence_inplace,
@@ -23,7 +22,6 @@ from braided._compiled.step import (
     fresh_errors,
     fresh_totals,
     gain_inplace,
-    lose_all_inplace,
     lose_inplace,
     quadratic,
     rounding,

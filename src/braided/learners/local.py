@@ -69,6 +69,22 @@ def _rows(C: sparse.csr_array) -> tuple[Ints, Ints, Floats, Floats]:
     return links.indptr.astype(np.int64), links.indices.astype(np.int64), links.data, diagonal
 
 
+def coef(local: Local) -> Floats:
+    """Return the weights (T, d)."""
+    return local.weights[local.places]
+
+
+def variances(local: Local) -> Floats:
+    """Return the variance of each weight, given those of the neighbours."""
+    each: Floats = local.covariance[local.places].diagonal(axis1=1, axis2=2) * local.totals[0, SCALE]
+    return each.ravel()
+
+
+def left(local: Local, position: int) -> Local:
+    """Return the state in which a task is nobody's any more."""
+    return local._replace(places=np.delete(local.places, position))
+
+
 def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
     """Return the state with one more task, whose edges and ridge enter at full strength; it is yet to be solved."""
     state = Local._make(array.copy() for array in local)

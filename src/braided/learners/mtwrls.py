@@ -132,7 +132,7 @@ class MTWRLS(FilterLearner):
     def coef(self) -> Floats:
         """w, the weights (T, d)."""
         if isinstance(self.state, Local):
-            return self.state.weights[self.state.places]
+            return local.coef(self.state)
         return self.state.weights.reshape(-1, self.n_features).copy()
 
     @property
@@ -151,10 +151,7 @@ class MTWRLS(FilterLearner):
     def health(self) -> Health:
         """What it has learned, and how its arithmetic is; with solver="local", variances are given the neighbours."""
         if isinstance(self.state, Local):
-            variances = (
-                self.state.covariance[self.state.places].diagonal(axis1=1, axis2=2) * self.state.totals[0, SCALE]
-            )
-            return Health.of(self.samples, 0, variances.ravel(), self.state.errors)
+            return Health.of(self.samples, 0, local.variances(self.state), self.state.errors)
         return super().health
 
     def _derive(self, graph: TaskGraph) -> None:
@@ -213,7 +210,7 @@ class MTWRLS(FilterLearner):
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
         d = self.n_features
         added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
-        information = np.pad(self._information(self.state), (0, d)) + self.penalty * np.kron(added, np.eye(d))
+        information = np.pad(_information(self.state), (0, d)) + self.penalty * np.kron(added, np.eye(d))
         fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
         errors = errors_with_one_more(self.state.errors)
         return self._changed(self.state, weights, P, information, errors, 0.0 if fades else grown)
@@ -221,8 +218,8 @@ class MTWRLS(FilterLearner):
     def _left(self, graph: TaskGraph, position: int) -> Filters | Local:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
         if isinstance(self.state, Local):
-            return self.state._replace(places=np.delete(self.state.places, position))
-        d, information = self.n_features, self._information(self.state)
+            return local.left(self.state, position)
+        d, information = self.n_features, _information(self.state)
         gone = np.arange(position * d, (position + 1) * d)
         stay = np.delete(np.arange(len(information)), gone)
         shared, own = information[np.ix_(stay, gone)], information[np.ix_(gone, gone)]
@@ -230,10 +227,6 @@ class MTWRLS(FilterLearner):
         information = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
         weights, errors = (np.delete(rows, position, axis=0) for rows in (self.coef, self.state.errors))
         return self._changed(self.state, weights, self.covariance[np.ix_(stay, stay)], information, errors)
-
-    def _information(self, state: Filters) -> Floats:
-        """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, nor used."""
-        return (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
 
     def _changed(
         self, before: Filters, weights: Floats, P: Floats, information: Floats, errors: Floats, grown: float = 0.0
@@ -267,3 +260,9 @@ class MTWRLS(FilterLearner):
         model = super().restore({**dumped, "parameters": parameters | {"solver": dumped["uses"]}})
         model.solver = parameters["solver"]
         return model
+
+
+def _information(state: Filters) -> Floats:
+    """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, nor used."""
+    information: Floats = (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
+    return information
