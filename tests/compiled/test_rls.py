@@ -528,3 +528,26 @@ def test_a_sample_that_had_to_wait_for_its_digits_may_wind_up_like_any_other(roo
     assert rls.progressive_inplace(state, *given, *steps, 0.0, np.empty(2), np.empty(0)) == 2
     assert state.guarded.tolist() == [1]
     assert fs.variances(state).max() <= guard.BOUND
+
+
+@pytest.mark.parametrize("room", [0, 8])
+@pytest.mark.parametrize("fade", [1.0, 0.5])
+def test_one_sample_at_once_is_as_one_of_many(room, fade):
+    """Also where the scale is folded, and where P winds up: task 1 is never seen."""
+    rng = np.random.default_rng(22)
+    n, relation, limits = 60, np.eye(2)[None], np.ones((1, 2))
+    many, one = (fs.fresh_filters(np.zeros((1, 4)), np.eye(4)[None], np.eye(4)[None], 2, room=room) for _ in range(2))
+    X, y, tasks, ones = rng.normal(size=(n, 2)), rng.normal(size=n), np.zeros(n, np.int64), np.ones(n)
+    steps = np.tile([fade, 1.0, 1.0], (n, 1)), np.zeros(n), 1.0, np.zeros((1, 2, 2)), relation, limits
+    ends = np.arange(1, n + 1)
+    assert rls.progressive_inplace(many, X, y, tasks, ones, ends, *steps, 0.0, np.empty(n), np.empty(0)) == n
+    for i in range(n):
+        assert rls.learn_one_inplace(one, X[i], y[i], 0, 1.0, steps[0][:1], steps[1][:1], *steps[2:], 0.0)
+    for array, expected in zip(one, many, strict=True):
+        np.testing.assert_array_equal(array, expected)
+    assert (many.guarded[0] > 0) == (fade < 1.0)
+    moves = np.array([0.5])
+    assert not rls.learn_one_inplace(one, X[0], 1e200, 0, 1.0, steps[0][:1], steps[1][:1], *steps[2:], 0.0)
+    assert not rls.learn_one_inplace(one, X[0], 1.0, 0, 1.0, steps[0][:1], moves, *steps[2:], 0.0)
+    for array, expected in zip(one, many, strict=True):
+        np.testing.assert_array_equal(array, expected)
