@@ -12,6 +12,7 @@ from braided.evaluation import PROTOCOLS, evaluate
 from braided.streams import embedded, read_table, wind_field
 from braided.study import METHODS, Results, Store, plan_for, run_study
 from braided.study.methods import Inputs
+from braided.study.parallel import COMPILED
 from braided.study.plan import Plan, Unit
 from braided.study.run import METRICS, Window, forecast, run_part, run_unit, tune
 
@@ -269,3 +270,9 @@ def test_on_irish_wind_sharing_helps_in_both_protocols():
     interleaved, synchronous, single = map(np.mean, errors.values())
     assert interleaved < 0.96 * single
     assert synchronous < 0.99 * single
+
+
+def test_what_a_study_compiles_is_known_before():
+    """All but what shares its compiled code with another: graph ridge has none, the trace norm that of l21."""
+    without = {"graph-ridge", "trace", *(name for name, method in METHODS.items() if method.make is None)}
+    assert {name for name in METHODS if not any(part in name for part in COMPILED)} == without

@@ -7,6 +7,7 @@ import pytest
 
 import braided as bd
 from braided.forgetting import Directional, Drift, HalfLife, Restore
+from braided.learners.mtwrls import information_of
 from tests.reference.linear import batch, stack
 from tests.streams import random_graph
 
@@ -219,11 +220,11 @@ def test_the_information_is_that_of_the_covariance_after_tasks_join_and_leave(po
     model = bd.MTWRLS(random_graph(np.random.default_rng(1), T), D, PENALTY, policy)
     model.learn_many(X, y, tasks, rounds=rounds)
     model.add_task("new", {0: 0.5, 2: 0.3})
-    np.testing.assert_allclose(model._information(model.state) @ model.covariance, np.eye(D * (T + 1)), atol=1e-7)
+    np.testing.assert_allclose(information_of(model.state) @ model.covariance, np.eye(D * (T + 1)), atol=1e-7)
     model.learn_one([1.0, 2.0, 3.0], 1.0, task="new", round=ROUNDS)
     model.remove_task(1)
     np.testing.assert_allclose(
-        model._information(model.state) @ model.covariance, np.eye(D * T), atol=1e-4
+        information_of(model.state) @ model.covariance, np.eye(D * T), atol=1e-4
     )  # a little of the prior
 
 

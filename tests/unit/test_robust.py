@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import braided as bd
 from braided.forgetting import Directional, Drift, Restore
+from braided.learners.mtwrls import information_of
 from tests.reference.linear import batch
 from tests.streams import random_graph, random_stream
 
@@ -177,7 +178,7 @@ def test_the_information_holds_what_was_given_less_weight(name):
     y[[50, 60]] = 1e6
     model.learn_many(X, y, tasks, rounds=rounds)
     assert model.health.unusual >= 2
-    np.testing.assert_allclose(model._information(model.state) @ model.covariance, np.eye(12), atol=1e-8)
+    np.testing.assert_allclose(information_of(model.state) @ model.covariance, np.eye(12), atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["MTWRLS", "WRLS", "MTOSLSSVR", "OSLSSVR"])

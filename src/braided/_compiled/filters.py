@@ -125,10 +125,11 @@ def learn_inplace(
     sample = (start, x, y, weight, fade[0], own, fade[2])
     weight, loss = correct_inplace(w, totals, g, *sample, errors, task, robust, doubt)
     if weight >= 0.0:
+        # if P fades alone, it would have to cancel with what waits, later
+        if waiting > 0 and (waiting == losses.size or own != 1.0):
+            flush_inplace(P, G, losses, work)
+            waiting = 0
         if own != 1.0:
-            if waiting > 0:  # else P would grow by the fades of all that wait, and cancel with that later
-                flush_inplace(P, G, losses, work)
-                waiting = 0
             fade_own_inplace(P, start, x.size, own)
         if losses.size == 0:
             lose_inplace(P, g, loss)
@@ -137,9 +138,6 @@ def learn_inplace(
                 G[waiting, i] = g[i]
             losses[waiting] = loss
             pending[f] = waiting + 1
-            if waiting + 1 == losses.size:
-                flush_inplace(P, G, losses, work)
-                pending[f] = 0
     return weight
 
 

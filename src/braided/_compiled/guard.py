@@ -5,12 +5,10 @@ and P winds up. Once a variance is far beyond that of the prior, or the arithmet
 anew, with a little of the prior put back.
 """
 
-from typing import Any
-
 import numpy as np
 
 from braided._compiled import compiled, inlined
-from braided._compiled.filters import Filters, flush_inplace, learn_inplace, room_for
+from braided._compiled.filters import Filters, flush_inplace, room_for
 from braided._compiled.linear import dot, invert_inplace
 from braided._compiled.step import FLOOR, SCALE, fold_inplace
 from braided.types import Floats
@@ -126,39 +124,3 @@ def unwind_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: F
     for other in range(filters.weights.shape[0]):
         if other == f or (f < 0 and wound_up(filters.covariance[other], limits[other], d, 0, filters.weights.shape[1])):
             rebuild_inplace(filters, other, d, relation)
-
-
-def rescue_inplace(
-    filters: Filters,
-    f: int,
-    start: int,
-    x: Floats,
-    y: float,
-    weight: float,
-    fade: Floats,
-    task: int,
-    robust: float,
-    relation: Floats,
-) -> float:
-    """Learn a sample that was refused; what `learn_inplace` returns.
-
-    First by a P that has taken up what is pending, whose digits tell more; then by one made anew, if there is a
-    `relation` to make it by.
-    """
-    n, d = filters.weights.shape[1], x.size
-    own = [array[f : f + 1] for array in (*filters[:7], filters.guarded)]
-    own.append(filters.gained[f * (n // d) : (f + 1) * (n // d)])
-    before = [array.copy() for array in own]
-    rows = (array[f] for array in filters[:5])
-    sample = (start, x, y, weight, fade, filters.errors, task, robust)
-    arguments: tuple[Any, ...] = (*rows, filters.pending, f, room_for(filters.weights, filters.losses), *sample)
-    given = -1.0
-    if filters.pending[f]:
-        take_up_inplace(filters, f)
-        given = learn_inplace(*arguments)
-    if given < 0.0 and relation.size and rebuild_inplace(filters, f, d, relation):
-        given = learn_inplace(*arguments)
-    if given < 0.0:
-        for array, old in zip(own, before, strict=True):
-            array[:] = old
-    return given

@@ -6,12 +6,20 @@ import numpy as np
 
 from braided._compiled import compiled, uncounted
 from braided._compiled.filters import Filters, forecast_inplace, learn_inplace, move_inplace, room_for
-from braided._compiled.guard import account_inplace, rescue_inplace, settle_inplace, unwind_inplace, wound_up
+from braided._compiled.guard import (
+    account_inplace,
+    rebuild_inplace,
+    settle_inplace,
+    take_up_inplace,
+    unwind_inplace,
+    wound_up,
+)
 from braided._compiled.step import FOLD, SCALE
 from braided.types import Floats, Ints
 
 NOTHING: Floats = np.empty(0)
 END_OF_ONE: Ints = np.array([1])  # of the groups, where there is one sample
+NO_MOVE: Floats = np.zeros(1)
 DONE, MOVE, REFUSED, SETTLE, WOUND_UP = range(5)  # why a run of samples ends
 
 
@@ -128,6 +136,60 @@ def steady_inplace(
             return i, group, False, why, -1
 
 
+def _run_one(
+    filters: Filters,
+    x: Floats,
+    y: float,
+    task: int,
+    weight: float,
+    fades: Floats,
+    moves: Floats,
+    limits: Floats,
+    robust: float,
+    moved: bool,
+) -> int:
+    """Run one sample; why that ended."""
+    sample: tuple[Any, ...] = (x.reshape(1, -1), np.array([y]), np.array([task]), np.array([weight]), END_OF_ONE)
+    room = room_for(filters.weights, filters.losses)
+    rest: tuple[Any, ...] = (fades, moves, limits, robust, room, np.empty(1), NOTHING, 0, 0, moved)
+    *_, why = run_inplace(*filters[:9], *sample, *rest)
+    return int(why)
+
+
+def rescue_inplace(
+    filters: Filters,
+    f: int,
+    x: Floats,
+    y: float,
+    task: int,
+    weight: float,
+    fades: Floats,
+    limits: Floats,
+    robust: float,
+    relation: Floats,
+) -> int:
+    """Learn a sample that was refused; why that ended. Nothing is changed if it is refused once more.
+
+    First by a P that has taken up what is pending, whose digits tell more; then by one made anew, if there is a
+    `relation` to make it by.
+    """
+    d, m = x.size, filters.weights.shape[1] // x.size
+    own = [array[f : f + 1] for array in (*filters[:7], filters.guarded)]
+    own.append(filters.gained[f * m : (f + 1) * m])
+    before = [array.copy() for array in own]
+    sample: tuple[Any, ...] = (x, y, task, weight, fades, NO_MOVE, limits, robust, True)
+    why = REFUSED
+    if filters.pending[f]:
+        take_up_inplace(filters, f)
+        why = _run_one(filters, *sample)
+    if why == REFUSED and relation.size and rebuild_inplace(filters, f, d, relation):
+        why = _run_one(filters, *sample)
+    if why == REFUSED:
+        for array, old in zip(own, before, strict=True):
+            array[:] = old
+    return why
+
+
 def progressive_inplace(
     filters: Filters,
     X: Floats,
@@ -162,15 +224,12 @@ def progressive_inplace(
         if why == DONE:
             return i
         if why == REFUSED:
-            f, start, task, fade = int(tasks[i] * d // n), int(tasks[i] * d % n), int(tasks[i]), fades[i]
-            weight = rescue_inplace(filters, f, start, X[i], y[i], weights[i], fade, task, robust, relation)
-            if weight < 0.0:
+            f, sample = int(tasks[i] * d // n), (X[i], y[i], tasks[i], weights[i], fades[i : i + 1])
+            why = rescue_inplace(filters, f, *sample, limits, robust, relation)
+            if why == REFUSED:
                 return i
-            scale = filters.totals[f, SCALE]
-            if limits.size:
-                account_inplace(filters.base[f], filters.gained[task], scale, start, X[i], weight, fade[1])
             i += 1
-            if not (scale > FOLD and settle_inplace(filters, f, d, limits)):
+            if not (why == SETTLE and settle_inplace(filters, f, d, limits)):
                 continue
         unwind_inplace(filters, f, d, relation, limits)
 
@@ -190,12 +249,9 @@ def learn_one_inplace(
     robust: float,
 ) -> bool:
     """Learn one sample as `progressive_inplace` does, without ado; False, and nothing changed, where it takes more."""
-    sample: tuple[Any, ...] = (x.reshape(1, -1), np.array([y]), np.array([task]), np.array([weight]), END_OF_ONE)
-    room = room_for(filters.weights, filters.losses)
-    rest: tuple[Any, ...] = (fades, moves, limits, robust, room, np.empty(1), NOTHING, 0, 0, False)
-    *_, why = run_inplace(*filters[:9], *sample, *rest)
+    why = _run_one(filters, x, y, task, weight, fades, moves, limits, robust, False)
     if why == SETTLE:
         f, d = task * x.size // filters.weights.shape[1], x.size
         if settle_inplace(filters, f, d, limits):
             unwind_inplace(filters, f, d, relation, limits)
-    return bool(why in (DONE, SETTLE))
+    return why in (DONE, SETTLE)

@@ -210,7 +210,7 @@ class MTWRLS(FilterLearner):
         P, weights, grown = enlarge(self.covariance, self.coef, arrival(graph), self.penalty)
         d = self.n_features
         added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
-        information = np.pad(_information(self.state), (0, d)) + self.penalty * np.kron(added, np.eye(d))
+        information = np.pad(information_of(self.state), (0, d)) + self.penalty * np.kron(added, np.eye(d))
         fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
         errors = errors_with_one_more(self.state.errors)
         return self._changed(self.state, weights, P, information, errors, 0.0 if fades else grown)
@@ -219,7 +219,7 @@ class MTWRLS(FilterLearner):
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
         if isinstance(self.state, Local):
             return local.left(self.state, position)
-        d, information = self.n_features, _information(self.state)
+        d, information = self.n_features, information_of(self.state)
         gone = np.arange(position * d, (position + 1) * d)
         stay = np.delete(np.arange(len(information)), gone)
         shared, own = information[np.ix_(stay, gone)], information[np.ix_(gone, gone)]
@@ -262,7 +262,7 @@ class MTWRLS(FilterLearner):
         return model
 
 
-def _information(state: Filters) -> Floats:
+def information_of(state: Filters) -> Floats:
     """The inverse of P where the policy is guarded; elsewhere `base` is not kept up, nor used."""
     information: Floats = (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
     return information

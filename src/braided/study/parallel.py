@@ -8,21 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from braided.graph import TaskGraph
-from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, OSLSSVR, WRLS, Learner, TraceNorm
+from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner
 from braided.processes import each, workers
 from braided.streams import Panel
-from braided.study.methods import METHODS
 from braided.study.plan import Plan, Unit, levels_of
 from braided.study.run import run_unit
 from braided.study.store import Store
 from braided.types import Floats
 
-COMPILED: dict[tuple[object, ...], Callable[[TaskGraph], Learner]] = {  # together; what takes longest goes first
-    (MTOSLSSVR, OSLSSVR): lambda graph: MTOSLSSVR(graph, 1, "rbf"),
-    (MTWRLS, WRLS): lambda graph: MTWRLS(graph, 1),
-    (L21, TraceNorm): lambda graph: L21(graph, 1, 0.01),
-    (MADMM,): lambda graph: MADMM(graph, 1),
-    (MOGD,): lambda graph: MOGD(graph, 1),
+COMPILED: dict[str, Callable[[TaskGraph], Learner]] = {  # by what is in a method's name; what takes longest goes first
+    "wrls": lambda graph: MTWRLS(graph, 1),
+    "oslssvr": lambda graph: MTOSLSSVR(graph, 1, "rbf"),
+    "l21": lambda graph: L21(graph, 1, 0.01),
+    "madmm": lambda graph: MADMM(graph, 1),
+    "mogd": lambda graph: MOGD(graph, 1),
 }
 Progress = Callable[[int, int, str], None]  # units done, units in all, what was done last
 
@@ -38,8 +37,8 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
     done = len(units) - len(todo)
     progress(done, len(units), f"{done} found" if done else "")
     if len(todo) > 1:
-        needed = {METHODS[name].make for name in plan.methods}
-        list(each(_compile, ((together,) for together in COMPILED if needed.intersection(together)), jobs))
+        parts = [part for part in COMPILED if any(part in name for name in plan.methods)]
+        list(each(_compile, ((part,) for part in parts), jobs))
     pieces = {unit: levels[plan.starts[unit.window] :][: plan.length] for unit in todo}
     calls = ((store, plan, unit, piece, panel.tasks) for unit, piece in pieces.items())
     for label in each(_run_into, calls, jobs, in_order=False):
@@ -48,9 +47,9 @@ def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: 
     return store
 
 
-def _compile(together: tuple[object, ...]) -> None:
-    """Compile what these learners run on, or load it; what one process compiles, the others find on disk."""
-    COMPILED[together](TaskGraph.pooled(range(2))).progressive(np.ones((2, 1)), np.ones(2), [0, 1])
+def _compile(part: str) -> None:
+    """Compile one part, or load it; what one process compiles, the others find on disk."""
+    COMPILED[part](TaskGraph.pooled(range(2))).progressive(np.ones((2, 1)), np.ones(2), [0, 1])
 
 
 def _run_into(store: Store, plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> str:
