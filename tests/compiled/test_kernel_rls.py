@@ -118,7 +118,8 @@ def test_the_product_reads_the_lower_triangle_only(m):
     rng = np.random.default_rng(5)
     P, x, g = rng.normal(size=(m + 2, m + 2)), rng.normal(size=m), np.full(m + 1, 7.0)
     whole = np.tril(P) + np.tril(P, -1).T
-    dc.product_inplace(g[:m], P, x)
+    own = dc.product_inplace(g[:m], P, x)
+    assert own == pytest.approx(x**2 @ np.diag(whole)[:m])
     np.testing.assert_allclose(g[:m], whole[:m, :m] @ x, rtol=1e-10)
     assert g[m] == 7.0
 

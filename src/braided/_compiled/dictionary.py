@@ -20,13 +20,13 @@ from braided._compiled import compiled
 from braided._compiled.linear import FOUR, dot
 from braided._compiled.step import (
     FOLD,
+    ROUNDING,
     SCALE,
     correct_inplace,
     deviation,
     fold_inplace,
     lose_inplace,
     quadratic,
-    rounding,
 )
 from braided.types import Floats, Ints
 
@@ -122,13 +122,14 @@ def spread(totals: Floats, P: Floats, phi: Floats, unexplained: float) -> float:
 
 
 @compiled
-def product_inplace(g: Floats, P: Floats, x: Floats) -> None:
-    """g ← P x, by the lower triangle of P; four rows at a time, each read once."""
-    m = x.size
+def product_inplace(g: Floats, P: Floats, x: Floats) -> float:
+    """g ← P x, by the lower triangle of P; four rows at a time, each read once. Returns Σ x² P_ii, for `rounding`."""
+    m, own = x.size, 0.0
     full = m - m % FOUR
     for i in range(0, full, FOUR):
         a, b, c, d = P[i], P[i + 1], P[i + 2], P[i + 3]
         p, q, r, s = x[i], x[i + 1], x[i + 2], x[i + 3]
+        own += a[i] * p * p + b[i + 1] * q * q + c[i + 2] * r * r + d[i + 3] * s * s
         ax = a[i] * p + b[i] * q + c[i] * r + d[i] * s
         bx = b[i] * p + b[i + 1] * q + c[i + 1] * r + d[i + 1] * s
         cx = c[i] * p + c[i + 1] * q + c[i + 2] * r + d[i + 2] * s
@@ -142,10 +143,12 @@ def product_inplace(g: Floats, P: Floats, x: Floats) -> None:
         g[i], g[i + 1], g[i + 2], g[i + 3] = ax, bx, cx, dx
     for i in range(full, m):
         row, p, ax = P[i], x[i], P[i, i] * x[i]
+        own += ax * p
         for j in range(i):
             g[j] += row[j] * p
             ax += row[j] * x[j]
         g[i] = ax
+    return own
 
 
 @compiled
@@ -163,8 +166,7 @@ def learn_inplace(
     robust: float,
 ) -> float:
     """Learn one sample, given its coordinates φ; its weight, or −1 (`correct_inplace`)."""
-    product_inplace(g, P, phi)
-    doubt = rounding(P, 0, phi)
+    doubt = ROUNDING * phi.size * product_inplace(g, P, phi)
     given, loss = correct_inplace(w, totals, g, 0, phi, y, weight, 1.0, 1.0, along, errors, task, robust, doubt)
     if given >= 0.0:
         lose_inplace(P, g, loss)
