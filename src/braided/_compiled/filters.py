@@ -30,7 +30,7 @@ from braided.types import Floats, Ints
 
 
 class Filters(NamedTuple):
-    """State of F filters of size n = d T / F. The order matters: a step takes the first five, a run the first nine."""
+    """State of F filters of size n = d T / F. The order matters: a step takes the first 5, a forecast 6, a run 9."""
 
     weights: Floats  # (F, n) the tasks' weights, stacked
     covariance: Floats  # (F, n, n) lower triangle of P / scale, but for what is pending
