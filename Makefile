@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help study test soak lint bench bench-peers clean
+.PHONY: help study test test-fast soak lint bench bench-peers clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,9 @@ study: $(READY)  ## the paper's experiment on embedded real data, and a report
 test: $(READY)  ## all tests, then the compiled functions' tests once more without the compiler
 	$(BIN)/python -m pytest -q -n auto
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/compiled --cov=braided._compiled --cov-fail-under=100
+
+test-fast: $(READY)  ## most tests, for the loop of writing: no soak, no browser, no kills
+	$(BIN)/python -m pytest -q -n auto -m 'not slow' --ignore=tests/soak --ignore=tests/browser
 
 soak: $(READY)  ## the soak tests in their long form: many samples, every parameter, the worst inputs
 	BRAIDED_SOAK=1 $(BIN)/python -m pytest -q -n auto tests/soak

@@ -10,6 +10,7 @@ with `pytest.mark.parametrize("check", bd.checks.CHECKS)`.
 
 from __future__ import annotations
 
+import copy
 import gc
 import tracemalloc
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from braided.errors import InputError
+from braided.features import Scale
 from braided.graph import TaskGraph
 from braided.learners import Learner
 from braided.state import dumps, loads
@@ -151,6 +153,32 @@ def progressive_is_a_loop(make: Make) -> None:
             _insist((std >= 0).all(), f"a deviation is {std.min()}")
 
 
+def time_passes_alike_however_samples_come(make: Make) -> None:
+    """Cut between any two rounds, and behind a feature map that changes nothing, forecasts are those of one call."""
+    X, y, tasks, rounds = _stream()
+    labels = 50 * rounds  # far apart: a policy that goes by the clock has something to forget
+    expected = make(_graph(), FEATURES).progressive(X, y, tasks, rounds=labels)
+    identity = Scale(np.zeros(FEATURES), np.ones(FEATURES))
+    for cut in np.flatnonzero(np.diff(rounds)) + 1:
+        for model in (make(_graph(), FEATURES), identity | make(_graph(), FEATURES)):
+            parts = (slice(cut), slice(cut, None))
+            made = [model.progressive(X[part], y[part], tasks[part], rounds=labels[part]) for part in parts]
+            _same(np.concatenate(made), expected, f"cut at sample {cut}, {model!r} differs from the whole")
+
+
+def weights_matter(make: Make) -> None:
+    """A sample of weight 0 teaches nothing about its target, so that forecasts differ from those after all samples."""
+    X, y, tasks, rounds = _stream()
+    plain, weighted, changed = (make(_graph(), FEATURES) for _ in range(3))
+    weights = (np.arange(len(y)) % 2).astype(np.float64)
+    plain.learn_many(X, y, tasks, rounds=rounds)
+    weighted.learn_many(X, y, tasks, rounds=rounds, weights=weights)
+    changed.learn_many(X, np.where(weights > 0.0, y, y + 5.0), tasks, rounds=rounds, weights=weights)
+    forecasts = weighted.predict_many(X, tasks)
+    _insist((plain.predict_many(X, tasks) != forecasts).any(), "weights make no difference")
+    _same(changed.predict_many(X, tasks), forecasts, "targets of weight 0 were learned")
+
+
 def permuting_tasks_permutes_answers(make: Make) -> None:
     """The order in which the graph lists the tasks is of no consequence."""
     X, y, tasks, rounds = _stream()
@@ -186,11 +214,27 @@ def saved_and_loaded_is_identical(make: Make) -> None:
     """The copy forecasts, and goes on learning, with the same bits."""
     X, y, tasks, rounds = _stream(seed=1)
     model = _trained(make)
-    copy = loads(dumps(model))
-    _insist(dumps(copy) == dumps(model), "the copy differs")
-    again = [m.progressive(X, y, tasks, rounds=rounds + 100).tobytes() for m in (model, copy)]
+    loaded = loads(dumps(model))
+    _insist(dumps(loaded) == dumps(model), "the copy differs")
+    again = [m.progressive(X, y, tasks, rounds=rounds + 100).tobytes() for m in (model, loaded)]
     _insist(again[0] == again[1], "the copy's forecasts differ")
-    _insist(dumps(copy) == dumps(model), "the copy learned something else")
+    _insist(dumps(loaded) == dumps(model), "the copy learned something else")
+
+
+def copies_share_nothing(make: Make) -> None:
+    """A copy forecasts with the same bits; after that, neither changes when the other learns."""
+    X, y, tasks, _ = _stream(seed=1)
+    for copied in (copy.copy, copy.deepcopy):
+        model = _trained(make)
+        twin, before, forecasts = copied(model), dumps(model), model.predict_many(X, tasks).tobytes()
+        _insist(dumps(twin) == before, "the copy differs")
+        _insist(twin.predict_many(X, tasks).tobytes() == forecasts, "the copy's forecasts differ")
+        twin.learn_many(X, y + 1.0, tasks)
+        twin.add_task("copied", {TASKS[0]: 1.0})
+        _insist(dumps(model) == before, "what the copy learned has changed the model")
+        learned = dumps(twin)
+        model.learn_many(X, y - 1.0, tasks)
+        _insist(dumps(twin) == learned, "what the model learned has changed the copy")
 
 
 def bad_input_leaves_the_model_as_it_was(make: Make) -> None:
@@ -323,10 +367,13 @@ CHECKS: tuple[Callable[[Make], None], ...] = (
     any_form_of_input_will_do,
     many_is_a_loop_of_one,
     progressive_is_a_loop,
+    time_passes_alike_however_samples_come,
+    weights_matter,
     permuting_tasks_permutes_answers,
     one_task_is_enough,
     reset_is_a_fresh_start,
     saved_and_loaded_is_identical,
+    copies_share_nothing,
     bad_input_leaves_the_model_as_it_was,
     tasks_join_and_leave,
     memory_is_bounded,

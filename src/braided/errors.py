@@ -31,3 +31,14 @@ class NumericalError(BraidedError, ArithmeticError):
 
 class FileError(BraidedError, ValueError):
     """A file can't be written or read."""
+
+
+class FileWarning(UserWarning):
+    """A file was read, but may be incomplete or have changed."""
+
+
+def unreadable(path: object, error: Exception, remedy: str = "check the path") -> FileError:
+    """Return the error for a file that can't be read; missing permission is reported as such."""
+    if isinstance(error, PermissionError):
+        return FileError(f"no permission to read {path}: get read access to the file and its folders, or a copy of it")
+    return FileError(f"{path} can't be read ({getattr(error, 'strerror', None) or error}): {remedy}")

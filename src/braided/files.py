@@ -1,22 +1,42 @@
-"""Files that appear whole or not at all, and plans of what a folder of them belongs to."""
+"""Write files whole or not at all, one process at a time, and never over a file that braided did not make.
+
+Every file that braided writes carries a mark. A file without it belongs to someone else, and is never overwritten or
+deleted.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
+from time import sleep
 from typing import Any
 
-from braided.errors import FileError
+from braided.errors import FileError, InputError
 
 DRAFT = "draft-"
+MARK = "made by braided, which may write over it"
+MARKED_AT_START, MARKED_AT_END = 1 << 11, 1 << 16  # bytes in which a mark is looked for; at the end of Parquet only
+OTHER_FOLDER = "choose another folder (--out)"
 
 
-def write_whole(contents: Mapping[Path, bytes], remedy: str = "choose another folder (--out)") -> None:
-    """Write files; a kill leaves of each the old one or the new one. All are written before any is replaced."""
+def mark_of(kind: str) -> str:
+    """Return the mark of files of a kind: one of another kind is not written over either."""
+    return f"{MARK} ({kind})"
+
+
+def write_whole(contents: Mapping[Path, bytes], mark: str | None, remedy: str = OTHER_FOLDER) -> None:
+    """Write files; a kill leaves of each the old one or the new one. All are written before any is replaced.
+
+    An existing file must be empty or carry the mark; with mark=None no file may exist.
+    """
+    for path in contents:
+        insist_own(path, mark, remedy)
     drafts: dict[Path, Path] = {}
     path = Path()
     try:
@@ -43,20 +63,160 @@ def write_whole(contents: Mapping[Path, bytes], remedy: str = "choose another fo
 def remove_drafts(path: Path) -> None:
     """Remove what writers of this file left behind when they were killed."""
     for draft in path.parent.iterdir() if path.parent.is_dir() else ():
-        if draft.name.startswith(f".{path.name}.{DRAFT}"):
+        if re.fullmatch(rf"\.{re.escape(path.name)}\.{DRAFT}[0-9a-f]{{8}}", draft.name):
             draft.unlink(missing_ok=True)
+
+
+# Whose a file is --------------------------------------------------------------------------------------------------
+
+
+def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None:
+    """Refuse to write over a file that braided did not make; an empty one is anybody's.
+
+    A mark that ends in a line break stands at the start of the file, any other one near it, or near the end of Parquet.
+    """
+    if path.exists() and not path.is_file():
+        raise FileError(f"can't write to {path} (not a regular file): {remedy}")
+    try:
+        with path.open("rb") as file:
+            near = file.read(MARKED_AT_START)
+            if near.startswith(b"PAR1"):
+                file.seek(max(file.seek(0, os.SEEK_END) - MARKED_AT_END, 0))
+                near = file.read()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise FileError(f"can't write to {path} ({error.strerror or error}): {remedy}") from error
+    sign = (mark or "").encode()
+    marked = sign and (near.startswith(sign) if sign.endswith(b"\n") else sign in near)
+    if near and not marked:
+        whose = "" if mark is None else ", and is not marked as a file that this command made"
+        raise FileError(f"{path} exists already{whose}: {remedy}, or move it away")
+
+
+def remove_own(marks: Mapping[Path, str]) -> None:
+    """Delete files that braided made, given the mark of each; if one is not, refuse before any is deleted."""
+    for path, mark in marks.items():
+        insist_own(path, mark)
+    for path in marks:
+        path.unlink(missing_ok=True)
+
+
+def insist_apart(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
+    """Refuse an output that is also an input, or a folder that contains one, and two outputs that are the same file.
+
+    Paths are compared as files, however they are written.
+    """
+    outputs = list(outputs)
+    for source in inputs:
+        for target in outputs:
+            if _is_same(source, target):
+                spelled = f" (as {source})" * (str(source) != str(target))
+                raise InputError(f"{target} is an input of this command{spelled}: choose another path to write to")
+            if source.resolve().is_relative_to(target.resolve()):
+                raise InputError(
+                    f"{source} is an input of this command: choose another folder to write to than {target}"
+                )
+    for one, other in combinations(outputs, 2):
+        if _is_same(one, other):
+            raise InputError(f"{one} and {other} are the same file: give each output a path of its own")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)  # also by a link, or in other letters where these are alike
+    except OSError:  # one of them is not there
+        return one.resolve() == other.resolve()
+
+
+@contextlib.contextmanager
+def sole_writer(*, folder: Path | None = None, file: Path | None = None) -> Iterator[None]:
+    """Lock a folder and a file while they are written; raise a FileError if another process holds a lock.
+
+    The id of the process is in a file beside each lock. A thread may hold the same lock more than once. Locks end with
+    the process, however it ends; their files stay, and are used again.
+    """
+    from filelock import FileLock, Timeout  # slow to import
+
+    with contextlib.ExitStack() as held:
+        for target, remedy in ((folder, OTHER_FOLDER), (file, "choose another path (--save, --out)")):
+            if target is None:
+                continue
+            place = target.resolve() / ".lock" if target is folder else _lock_of(target)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                lock = FileLock(place, timeout=0, is_singleton=True, thread_local=True)
+                is_first = not lock.is_locked
+                held.enter_context(lock)
+                if is_first:
+                    _write_pid(_pid_of(place))
+                    held.callback(_pid_of(place).unlink, missing_ok=True)
+            except Timeout as error:
+                raise FileError(f"{target} is in use by {_holder(place)}: wait for it to end, or {remedy}") from error
+            except OSError as error:
+                raise FileError(f"can't write to {target} ({error.strerror or error}): {remedy}") from error
+        yield
+
+
+def insist_unlocked(file: Path) -> None:
+    """Refuse a file that another process is writing."""
+    if _lock_of(file).exists():
+        with sole_writer(file=file):
+            pass
+
+
+def _lock_of(file: Path) -> Path:
+    return file.parent.resolve() / f".{file.name}.lock"
+
+
+def _pid_of(lock: Path) -> Path:
+    return lock.with_name(f"{lock.name}.pid")
+
+
+def _write_pid(path: Path) -> None:
+    """Write the id of this process, unless something else is there."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        raise FileError(f"can't write to {path} ({error.strerror or error}): move it away") from error
+    with os.fdopen(handle, "r+b") as file:
+        if not re.fullmatch(rb"\d*\n?", file.read(64)):
+            raise FileError(f"{path} exists already, and holds no process id: move it away")
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n".encode())
+
+
+def _holder(lock: Path) -> str:
+    for _ in range(20):
+        with contextlib.suppress(OSError, ValueError):
+            return f"process {int(_pid_of(lock).read_text())}"
+        sleep(0.05)  # the holder has the lock and is about to write its id
+    return "another process"
+
+
+# Plans ------------------------------------------------------------------------------------------------------------
+
+PLAN_MARK = mark_of("plan")
+
+
+def as_json(about: Mapping[str, Any], mark: str, indent: int | None = 1) -> bytes:
+    """Return names and numbers as JSON that begins with a mark."""
+    return json.dumps({"file": mark} | dict(about), indent=indent).encode()
 
 
 def read_plan(path: Path, what: str) -> dict[str, Any]:
     """Return the plan that the results beside it belong to."""
     try:
-        return dict(json.loads(path.read_text("utf-8")))
+        held = dict(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError) as error:
-        raise FileError(f"{path.parent} holds no {what} that can be read ({error}): run it anew") from error
+        raise FileError(f"{path.parent} does not hold a readable {what} ({error}): start again (--fresh)") from error
+    held.pop("file", None)
+    return held
 
 
 def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
-    """Write down the plan of what is about to be done, or see that it is the one that is there."""
+    """Write down the plan of what is about to be done, or check that it is the one that is there."""
     about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
     held = read_plan(path, what) if path.exists() else about
     for name in sorted(about.keys() | held.keys(), key=lambda name: (name != "table", name)):
@@ -66,7 +226,9 @@ def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
                 f"{path.parent} holds a {what} {'of' if name == 'table' else 'with'} {name} {found}, not {wanted}: "
                 "choose another folder (--out), or start again (--fresh)"
             )
-    write_whole({path: json.dumps(about, indent=1).encode()})  # anew, to see at once whether it can be
+    write_whole(
+        {path: as_json(about, PLAN_MARK)}, PLAN_MARK
+    )  # also where it is the same, to find out at once whether it can be written
 
 
 def _settle(folder: Path) -> None:

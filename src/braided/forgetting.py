@@ -28,7 +28,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, final, r
 import numpy as np
 
 from braided.errors import InputError
-from braided.graph import TaskGraph, TaskKey
+from braided.graph import TaskGraph, TaskKey, insist_graph
 from braided.types import Flags, Floats, Ints
 from braided.validate import LEAST, choice, floats, fraction, positive
 
@@ -174,8 +174,10 @@ class Drift:
     graph: TaskGraph | None = None
 
     def __post_init__(self) -> None:
-        """Check it."""
+        """Check both."""
         object.__setattr__(self, "variance", positive(self.variance, "variance"))
+        if self.graph is not None:
+            insist_graph(self.graph)
 
 
 OfAllClocks: TypeAlias = HalfLife | Restore | Directional | Drift  # of any learner with a covariance
@@ -222,6 +224,14 @@ def steps_of(
     return Steps(fades, moves, shrink, noise, relation, limits)
 
 
+def insist_own_graph(policy: Policy, tasks: Sequence[TaskKey]) -> None:
+    """Refuse a policy whose graph knows none of the tasks that a learner starts with; they may leave later."""
+    if isinstance(policy, Drift) and policy.graph is not None and not set(policy.graph.tasks) & set(tasks):
+        raise InputError(
+            f"the graph of Drift knows none of the tasks, such as {tasks[0]!r}: give one of the same tasks"
+        )
+
+
 def has_own_clocks(policy: Policy) -> bool:
     """Whether each task forgets when it is seen, and only then."""
     return isinstance(policy, Exponential) and policy.per == "task" and policy.factor < 1.0
@@ -257,10 +267,6 @@ def _coupling(graph: TaskGraph | None, own: Floats, tasks: Sequence[TaskKey]) ->
     if graph is None:
         return own
     known = [place for place, task in enumerate(tasks) if task in graph.tasks]
-    if not known:
-        raise InputError(
-            f"the graph of Drift knows none of the tasks, such as {tasks[0]!r}: give one of the same tasks"
-        )
     covariance = np.diag(np.full(len(tasks), float(np.diag(graph.inverse).mean())))
     order = graph.indices([tasks[place] for place in known])
     covariance[np.ix_(known, known)] = graph.inverse[np.ix_(order, order)]

@@ -38,7 +38,16 @@ from numpy.typing import NDArray
 
 from braided.correlation import correlations, largest_correlations
 from braided.errors import InputError
-from braided.matrices import Matrix, frozen, insist_it_fits, insist_positive_definite, inverse, square, symmetric
+from braided.matrices import (
+    Matrix,
+    frozen,
+    insist_it_fits,
+    insist_positive_definite,
+    inverse,
+    numerical_errors,
+    square,
+    symmetric,
+)
 from braided.types import Floats, Ints
 from braided.validate import choice, count, floats, not_negative, positive, real
 
@@ -115,13 +124,19 @@ class TaskGraph:
             S = abs(S)
         if form == "laplacian":
             S = symmetric(S, keys)
-        ridge, strongest = positive(ridge, "ridge"), float(abs(S).sum(axis=1).max())
+        ridge = positive(ridge, "ridge")
+        with np.errstate(over="ignore"):  # an infinite sum is refused below
+            strongest = float((abs(S) if form == "laplacian" else 2.0 * (S * S)).sum(axis=1).max())
         if ridge < 1e-13 * strongest:
-            raise InputError(f"ridge {ridge:g} is lost beside similarities that add up to {strongest:g}: raise it")
+            squares = "similarities" if form == "laplacian" else "squares of similarities"
+            raise InputError(f"ridge {ridge:g} is too small beside {squares} that add up to {strongest:g}: raise it")
         values = {"similarity": frozen(S), "tasks": keys, "ridge": ridge, "form": form, "sign": sign}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        insist_positive_definite(self.relation, S, form)
+        with numerical_errors(
+            "the eigenvalues of the relation matrix can't be found", 'raise ridge, or use sign="clip"'
+        ):
+            insist_positive_definite(self.relation, S, form)
 
     @classmethod
     def from_history(
@@ -202,6 +217,8 @@ class TaskGraph:
         k = min(count(k, "k"), n_tasks - 1)
         width = positive(scale, "scale") if scale is not None else np.inf
         distances, others = (a.reshape(n_tasks, k + 1) for a in KDTree(points).query(points, k=range(1, k + 2)))
+        if not np.isfinite(distances).all():
+            raise InputError("positions are so far apart that their distances overflow: give them in a larger unit")
         # With equal positions a task need not be its own first match: leave out itself, else its farthest.
         itself = others == np.arange(n_tasks)[:, None]
         itself[~itself.any(axis=1), -1] = True
@@ -260,7 +277,10 @@ class TaskGraph:
     def inverse(self) -> Floats:
         """A⁻¹, dense."""
         insist_it_fits(self.n_tasks, "the inverse of the relation", 'use MTWRLS(solver="local"), which needs none')
-        return cast(Floats, frozen(inverse(self.dense_relation)))
+        with numerical_errors(
+            "the relation matrix can't be inverted", "raise ridge, or bring similarities closer to 1"
+        ):
+            return cast(Floats, frozen(inverse(self.dense_relation)))
 
     @cached_property
     def _index(self) -> dict[TaskKey, int]:
@@ -331,11 +351,25 @@ class TaskGraph:
         stay = np.delete(np.arange(self.n_tasks), self.index(task))
         return replace(self, similarity=self.similarity[stay][:, stay], tasks=tuple(self.tasks[i] for i in stay))
 
+    def __copy__(self) -> TaskGraph:
+        """Return the graph itself: it is immutable."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TaskGraph:
+        """Return the graph itself: it is immutable."""
+        return self
+
     def __repr__(self) -> str:
         """Say how many tasks and edges, and the parameters."""
         edges = (self.similarity.nnz if self.is_sparse else np.count_nonzero(self.similarity)) // 2
         storage = "sparse" if self.is_sparse else "dense"
         return f"TaskGraph({self.n_tasks} tasks, {edges} edges, ridge={self.ridge:g}, form={self.form!r}, {storage})"
+
+
+def insist_graph(graph: Any) -> None:
+    """Refuse what is not a TaskGraph."""
+    if not isinstance(graph, TaskGraph):
+        raise InputError(f"graph is a {type(graph).__name__}: make a TaskGraph of it first")
 
 
 def _names(table: Any) -> Any:
@@ -355,6 +389,8 @@ def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
         plain = key.item() if isinstance(key, np.generic) else key
         if isinstance(plain, bool) or not isinstance(plain, str | int):
             raise InputError(f"task {key!r} is a {type(key).__name__}: a task's key is a string or an integer")
+        if isinstance(plain, str) and not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
+            raise InputError(f"task {key!r} holds half of a surrogate pair: a task's key is text that UTF-8 can hold")
         keys.append(plain)
     if not keys:
         raise InputError("no tasks: a graph needs at least one")

@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from braided._compiled.kernels import ADD, CONSTANT, LINEAR, MULTIPLY, POLYNOMIAL, RBF
+from braided._compiled.kernels import ADD, CONSTANT, LINEAR, MULTIPLY, OPERATIONS, POLYNOMIAL, RBF
 from braided.errors import InputError
 from braided.types import Floats
-from braided.validate import count, floats, not_negative, positive
+from braided.validate import count, floats, not_negative, positive, real
 
 Step: TypeAlias = tuple[float, float, float]  # operation and its parameters
 UserKernel: TypeAlias = Callable[[Floats, Floats], Any]
@@ -33,6 +33,22 @@ class Kernel:
     """A Mercer kernel, made by `linear`, `rbf` and `polynomial`, and composed by `+` and `*`."""
 
     program: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        """Check every step, and that the program leaves one value: compiled code runs it unchecked."""
+        steps = tuple((real(a, "operation"), real(b, "parameter"), real(c, "parameter")) for a, b, c in self.program)
+        depth, is_kernel = 0, True
+        for operation, first, second in steps:
+            depth += -1 if operation in (ADD, MULTIPLY) else 1
+            is_kernel = is_kernel and operation in OPERATIONS and depth >= 1
+            if operation in (CONSTANT, RBF):
+                positive(first, "parameter of a kernel")
+            elif operation == POLYNOMIAL:
+                not_negative(first, "offset")
+                count(int(second) if second.is_integer() else second, "degree")
+        if not is_kernel or depth != 1:
+            raise InputError(f"{steps!r:.80} is not a kernel: make one with linear, rbf and polynomial")
+        object.__setattr__(self, "program", steps)
 
     @property
     def is_linear(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,12 +12,31 @@ import scipy.linalg
 import scipy.sparse as sparse
 from scipy.sparse.linalg import eigsh, splu
 
-from braided.errors import InputError
+from braided.errors import InputError, NumericalError
 from braided.types import Floats
 from braided.validate import floats
 
 CRASHES = 15_000  # rows and columns from which OpenBLAS's threads may crash the process while they factorise
 Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
+NOT_FINITE = "infs or NaNs"  # how SciPy words its refusal of such a matrix
+
+
+@contextmanager
+def numerical_errors(what: str, remedy: str) -> Iterator[None]:
+    """Report a failure of linear algebra in the block as a NumericalError: what failed, why, and what to do.
+
+    Overflow inside the block is not warned about: it ends in such a failure, or the caller checks the result.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            yield
+    except (NotImplementedError, RecursionError):
+        raise
+    except (RuntimeError, ValueError) as error:  # RuntimeError is what SuperLU and ARPACK raise
+        is_numerical = isinstance(error, np.linalg.LinAlgError | RuntimeError) or NOT_FINITE in str(error)
+        if not is_numerical:
+            raise
+        raise NumericalError(f"{what} ({error}): {remedy}") from error
 
 
 def frozen(matrix: Matrix) -> Matrix:

@@ -19,41 +19,48 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sparse
 
 from braided import learners
-from braided.errors import FileError
+from braided.errors import BraidedError, FileError, InputError, unreadable
 from braided.features import ELM, Chain, Lags, Scale
-from braided.files import write_whole
-from braided.forecasting import Clock, Forecaster, Record, Units, Usual
+from braided.files import insist_unlocked, write_whole
+from braided.forecasting import Clock, Forecaster, LiveRounds, Record, Units, Usual
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
 from braided.learners import Learner
+from braided.validate import count, insist_integers, insist_offsets
 
-MAGIC = b"braided model\n"
+MODEL_MARK = "braided model\n"
+MAGIC = MODEL_MARK.encode()
 VERSION = 2  # of what the arrays mean
 CHECKSUM_SIZE = hashlib.sha256().digest_size
-Model: TypeAlias = Learner | Forecaster
-MODELS = (Clock, ELM, Chain, Kernel, Lags, Record, Scale, TaskGraph, Units, Usual)
+Model: TypeAlias = Learner | Forecaster | LiveRounds
+MODELS = (Clock, ELM, Chain, Kernel, Lags, LiveRounds, Record, Scale, TaskGraph, Units, Usual)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
 PLAIN = (type(None), bool, int, float, str)
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a learner or forecaster to a file, whole or not at all: a kill leaves the old file or the new one."""
-    if not isinstance(model, Learner | Forecaster):
-        raise FileError(f"{type(model).__name__} is no learner and no forecaster: only those are saved")
+    """Write a learner or forecaster to a file, whole or not at all: a kill leaves the old file or the new one.
+
+    Only a saved model is written over; any other file that is there already is refused.
+    """
+    if not isinstance(model, Model):
+        raise FileError(f"{type(model).__name__} is neither a learner nor a forecaster: only those are saved")
     target = Path(path)
     if not target.parent.is_dir():
         raise FileError(f"folder {str(target.parent)!r} does not exist: make it first")
-    write_whole({target: dumps(model)}, "choose another path")
+    insist_unlocked(target)
+    write_whole({target: dumps(model)}, MODEL_MARK, "choose another path (--save)")
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -61,7 +68,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise FileError(f"{path} can't be read ({error.strerror}): give a file made by braided.save") from error
+        raise unreadable(path, error, "give a file made by braided.save") from error
     return loads(data, str(path))
 
 
@@ -80,7 +87,11 @@ def dumps(model: Model) -> bytes:
 
 
 def loads(data: bytes, name: str = "data") -> Any:
-    """Return the model that `dumps` gave these bytes for; `name` is for error messages."""
+    """Return the model that `dumps` gave these bytes for; `name` is for error messages.
+
+    The checksum finds damage, not malice: anyone can compute one. So every number in it is checked before it is used,
+    and whatever goes wrong on the way is an error of the file.
+    """
     if not data.startswith(MAGIC):
         raise FileError(
             f"{name} is not a braided model (it starts with {data[:8]!r}): give a file made by braided.save"
@@ -89,30 +100,49 @@ def loads(data: bytes, name: str = "data") -> Any:
     if hashlib.sha256(content).digest() != checksum:
         raise FileError(f"{name} is damaged or cut short (its checksum does not match): restore it from a copy")
     try:
-        return _read(data, name)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{name} is no complete model ({error!r}): restore it from a copy") from error
+        return _read(memoryview(content))
+    except FileError as error:  # its message starts with a verb
+        raise FileError(f"{name} {error}") from error
+    except Exception as error:  # whatever the bytes provoke: they may come from anywhere
+        reason = str(error) if isinstance(error, BraidedError) else repr(error)
+        raise FileError(f"{name} does not hold a valid model ({reason:.300}): restore it from a copy") from error
 
 
-def _read(data: bytes, name: str) -> Model:
+def _read(data: memoryview) -> Model:
     start = len(MAGIC) + 8
     stop = start + int.from_bytes(data[len(MAGIC) : start], "little")
-    header = json.loads(data[start:stop])
-    if header["version"] > VERSION:
-        raise FileError(f"{name} has version {header['version']}, this braided reads up to {VERSION}: update braided")
-    if header["version"] < VERSION:
-        raise FileError(f"{name} has version {header['version']}, this braided reads {VERSION}: learn the model anew")
+    header = json.loads(bytes(data[start:stop]), parse_constant=_refuse_constant)
+    version = count(header["version"], "version")
+    if version != VERSION:
+        remedy = "update braided" if version > VERSION else "learn the model again"
+        raise FileError(f"has version {version}, this braided reads {VERSION}: {remedy}")
     arrays = []
     for form in header["arrays"]:
-        dtype = np.dtype(form["dtype"])
-        size = int(np.prod(form["shape"], dtype=np.int64))
-        array = np.frombuffer(data, dtype, size, stop).reshape(form["shape"])
-        arrays.append(array.astype(dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
+        array = _array(data[stop:], form["dtype"], form["shape"])
+        arrays.append(array.astype(array.dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
         stop += array.nbytes
-    model: Model = _unpack(header["model"], arrays)
+    if stop != len(data):
+        raise InputError(f"{len(data) - stop} bytes belong to no array")
+    model = _Unpacker(arrays).unpack(header["model"])
+    if not isinstance(model, Model):
+        raise InputError(f"it holds a {type(model).__name__}")
     return model
+
+
+def _array(data: memoryview, dtype: Any, shape: Any) -> np.ndarray[Any, Any]:
+    """Return the array that begins at the start of `data`; numbers only, and no more of them than there are bytes."""
+    kind = np.dtype(dtype if isinstance(dtype, str) else "O")
+    if kind.kind not in "biuf" or kind.itemsize > 8:
+        raise InputError(f"an array has dtype {dtype!r}")
+    lengths = [count(length, "length of an array", least=0) for length in shape]
+    size = math.prod(lengths)
+    if max(size * kind.itemsize, *lengths, 0) > len(data):
+        raise InputError(f"an array of shape {lengths} is larger than the file")
+    return np.frombuffer(data, kind, size).reshape(lengths)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InputError(f"the header holds {name}")
 
 
 def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
@@ -140,25 +170,41 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only braided's own can")
 
 
-def _unpack(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """Turn what `_pack` made back into the value."""
-    if isinstance(tree, list):
-        return tuple(_unpack(item, arrays) for item in tree)
-    if not isinstance(tree, dict):
-        return tree
-    if "array" in tree:
-        return arrays[tree["array"]]
-    if "dict" in tree:
-        return {key: _unpack(item, arrays) for key, item in tree["dict"].items()}
-    if "csr" in tree:
-        data, indices, indptr, shape = _unpack(tree["csr"], arrays)
-        return sparse.csr_array((data, indices, indptr), shape=shape)
-    if "forecaster" in tree:
-        return Forecaster.restore(_unpack(tree["forecaster"], arrays))
-    value = _unpack(tree["value"], arrays)
-    if "part" in tree:
-        return PARTS[tree["part"]](**value)
-    return _learner(tree["learner"]).restore(value)
+class _Unpacker:
+    """Turns what `_pack` made back into values; every array is used once, in order, so that no two share memory."""
+
+    def __init__(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        self._arrays, self._used = arrays, 0
+
+    def unpack(self, tree: Any) -> Any:
+        """Return the value of a node and of all below it."""
+        if isinstance(tree, list):
+            return tuple(self.unpack(item) for item in tree)
+        if not isinstance(tree, dict):
+            return tree
+        if "array" in tree:
+            if tree["array"] != self._used:
+                raise InputError(f"array {tree['array']!r} is not the next one")
+            self._used += 1
+            return self._arrays[self._used - 1]
+        if "dict" in tree:
+            return {key: self.unpack(item) for key, item in tree["dict"].items()}
+        if "csr" in tree:
+            return _sparse(*self.unpack(tree["csr"]))
+        if "forecaster" in tree:
+            return Forecaster.restore(self.unpack(tree["forecaster"]))
+        value = self.unpack(tree["value"])
+        if "part" in tree:
+            return PARTS[tree["part"]](**value)
+        return _learner(tree["learner"]).restore(value)
+
+
+def _sparse(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_array:
+    """Return a sparse matrix whose indices stay within it: SciPy's own routines take that on trust."""
+    rows, columns = (count(length, "length of a sparse matrix", least=0) for length in shape)
+    insist_offsets(indptr, "indptr", rows, len(data))
+    insist_integers(indices, "indices", (len(data),), 0, columns - 1)
+    return sparse.csr_array((data, indices, indptr), shape=(rows, columns))
 
 
 def _learner(name: str) -> type[Learner]:
@@ -170,5 +216,5 @@ def _learner(name: str) -> type[Learner]:
         known += kind.__subclasses__()
     named = [kind for kind in known if kind.__name__ == name]
     if not named:
-        raise FileError(f"the file holds a {name}, which is not known here: import the module that defines it first")
+        raise FileError(f"holds a {name!r}, which is not known here: import the module that defines it first")
     return named[-1]

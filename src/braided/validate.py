@@ -13,6 +13,8 @@ from braided.errors import InputError
 from braided.types import Floats
 
 LEAST = 1e-9  # of a fraction
+LARGEST_VALUE = 1e150  # of a stream, so that squares are finite
+MOST_COUNTED = 2**62  # of a counter in a saved state: one more still fits 64 bits
 
 
 def real(value: Any, name: str) -> float:
@@ -64,13 +66,16 @@ def share(value: Any, name: str) -> float:
     return number
 
 
-def count(value: Any, name: str, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`."""
+def count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
+    """Return `value` as an int of at least `least`, and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputError(f"{name} is {value!r}: it must be a whole number, not {type(value).__name__}")
     if value < least:
         raise InputError(f"{name} is {value}: it must be {least} or more")
-    return int(value)
+    number = int(value)
+    if most is not None and number > most:
+        raise InputError(f"{name} is {number}: it must be {most} or less")
+    return number
 
 
 def choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
@@ -110,3 +115,37 @@ def same_length(values: Sized, name: str, expected: int) -> None:
     """Insist that `values` has one entry per sample."""
     if len(values) != expected:
         raise InputError(f"{name} has {len(values)} values for {expected} samples: give one per sample")
+
+
+def stored_integer(value: Any, name: str) -> int:
+    """Return `value` as an int that fits 64 bits."""
+    return count(value, name, least=-(2**63), most=2**63 - 1)
+
+
+def insist_numbers(values: Any, name: str, shape: tuple[int, ...], missing: bool = False) -> None:
+    """Insist on a float64 array of this shape, all finite; NaN is allowed where values may be `missing`."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
+        raise InputError(f"{name} is {_form(values)}: it must be numbers of shape {shape}")
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    if bad.any():
+        raise InputError(f"{name} holds {values[bad][0]}: it must be finite")
+
+
+def insist_integers(values: Any, name: str, shape: tuple[int, ...], least: int, most: int) -> None:
+    """Insist on an array of integers of this shape, from `least` to `most`."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "i" or values.shape != shape:
+        raise InputError(f"{name} is {_form(values)}: it must be integers of shape {shape}")
+    bad = (values < least) | (values > most)
+    if bad.any():
+        raise InputError(f"{name} holds {values[bad][0]}: it must lie between {least} and {most}")
+
+
+def insist_offsets(values: Any, name: str, rows: int, end: int) -> None:
+    """Insist on integers that rise from 0 to `end`: where each of so many rows starts, and where the last one ends."""
+    insist_integers(values, name, (rows + 1,), 0, end)
+    if values[0] != 0 or values[-1] != end or (np.diff(values) < 0).any():
+        raise InputError(f"{name} does not rise from 0 to {end}")
+
+
+def _form(values: Any) -> str:
+    return f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else f"a {type(values).__name__}"

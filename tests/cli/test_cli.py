@@ -12,6 +12,8 @@ import pytest
 from braided.streams import wind_field
 from braided.study import METHODS
 
+pytestmark = pytest.mark.slow  # every test starts processes
+
 HEADER = "timestamp,site,value"
 STOPPED = "braided: stopped; the same command, without --fresh, goes on from here\n"
 
@@ -28,7 +30,7 @@ def table(path, steps=900, sites=3, change=lambda rows: rows):
         for moment, values in zip(panel.times, panel.values, strict=True)
         for site, value in zip(panel.tasks, values, strict=True)
     ]
-    path.write_text("\n".join([HEADER, *change(rows)]))
+    path.write_text("".join(f"{line}\n" for line in [HEADER, *change(rows)]))
     return path
 
 

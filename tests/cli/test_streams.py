@@ -1,6 +1,7 @@
 """Streams of one's own as a user meets them: real processes, files, standard input, kills."""
 
 import gzip
+import io
 import json
 import os
 import random
@@ -15,8 +16,10 @@ import pytest
 
 import braided as bd
 from braided.cli import main
+from braided.cli.live import Notes
 from braided.runs.summary import Summary
 from tests.cli.test_cli import braided
+from tests.runs.bad_lines import mixed
 from tests.runs.tables import field, written
 from tests.runs.tables import lines_of as panel_lines
 
@@ -54,6 +57,7 @@ def test_a_run_says_what_it_read_whether_sharing_pays_and_where_things_are(finis
     assert isinstance(bd.load(out / "model.braided"), bd.Forecaster)
 
 
+@pytest.mark.slow
 def test_the_same_command_again_shows_the_same_and_another_needs_fresh(finished, tmp_path):
     folder, printed = finished
     same = ("run", "mine.csv", "--method", "mt-wrls,wrls", "--lags", "3")
@@ -69,6 +73,7 @@ def test_the_same_command_again_shows_the_same_and_another_needs_fresh(finished,
     assert (folder / "braided-run" / "forecasts.parquet").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_saved_model_forecasts_the_next_round(finished, tmp_path):
     folder, _ = finished
     model = folder / "braided-run" / "model.braided"
@@ -107,6 +112,7 @@ def test_a_model_can_be_looked_into(finished, tmp_path):
     assert "[/b]south" in plain.stdout
 
 
+@pytest.mark.slow
 def test_parameters_are_tuned_once_and_used_later(tmp_path):
     table = written(tmp_path / "mine.parquet")
     tuned = braided("tune", table, "--method", "wrls", "--lags", "3", "--jobs", "1", "--out", tmp_path / "t.json")
@@ -122,6 +128,7 @@ def test_parameters_are_tuned_once_and_used_later(tmp_path):
     assert (tmp_path / "out" / "forecasts.csv").read_text().startswith("time,task,actual,forecast,low,high\n")
 
 
+@pytest.mark.slow
 def test_data_are_listed_written_and_run_by_name(tmp_path):
     listed = braided("data")
     assert listed.returncode == 0, listed.stderr
@@ -165,6 +172,7 @@ def test_wind_toolkit_files_become_a_table(tmp_path):
 # Killed, and continued ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_run_that_is_killed_goes_on_to_the_same_bytes(tmp_path, form):
     """BRAIDED_KILLS says how often; `make test` kills a few times per format."""
@@ -206,6 +214,7 @@ def piped(text, *arguments):
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_lines_in_forecasts_out(tmp_path):
     lines = lines_of(70)[:240]
     lines.insert(100, "nonsense")
@@ -214,9 +223,9 @@ def test_lines_in_forecasts_out(tmp_path):
     made = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(made) == 59 * 4
     assert set(made[-1]) == {"time", "task", "forecast", "low", "high"}
-    assert "line 101 is no JSON" in done.stderr
+    assert "line 101 is not JSON" in done.stderr
     assert "As given: MT-WRLS (forgetting 1, penalty 10, ridge 0.1)." in done.stderr
-    assert "ended after 241 lines, 1 of them bad; " in done.stderr
+    assert "ended after 241 lines, 1 bad; " in done.stderr
     assert bd.load(tmp_path / "model").rounds == 60
     more = piped("\n".join(lines_of(70)[240:]), "--model", tmp_path / "model")
     assert len(more.stdout.splitlines()) == 40
@@ -236,29 +245,142 @@ def test_a_bad_line_may_be_fatal(tmp_path):
     assert done.stdout.startswith("time,task,forecast,low,high\n")
 
 
-def test_a_polite_kill_saves_what_was_learned(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "braided",
-        "run",
-        "-",
-        *GIVEN,
-        "--warm-up",
-        "10",
-        "--save",
-        str(tmp_path / "model"),
-    ]
+def fed(monkeypatch, capsys, lines, *arguments):
+    """`braided run -` in this process, which is quicker: exit code, standard output and standard error."""
+    text = b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    return called(monkeypatch, capsys, "run", "-", *arguments)
+
+
+def called(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["braided", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    return ended.value.code or 0, printed.out, printed.err
+
+
+@pytest.mark.parametrize(("form", "cut"), [("json", 4 * 30 + 2), ("csv", 1 + 4 * 5 + 3)], ids=["in a round", "warm-up"])
+def test_a_run_that_is_killed_politely_goes_on_to_the_same_bytes(tmp_path, monkeypatch, capsys, form, cut):
+    options = (*GIVEN, "--warm-up", "10", "--save")
+    lines = lines_of(40, form)
+    code, expected, _ = fed(monkeypatch, capsys, lines, *options, tmp_path / "whole")
+    assert code == 0
+    command = [sys.executable, "-m", "braided", "run", "-", *options, str(tmp_path / "model")]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, text=True, **pipes) as process:
-        process.stdin.write("".join(f"{line}\n" for line in lines_of(20)))
+        process.stdin.write("\n".join([*lines[:cut], "nonsense", ""]))
         process.stdin.flush()
-        for _ in range(19 * 4):  # all but the first round are followed by four forecasts
-            process.stdout.readline()
+        while f"line {cut + 1} " not in process.stderr.readline():  # until all lines before it are taken
+            pass
         process.terminate()
-        process.communicate()
+        printed, said = process.communicate()
     assert process.returncode == 130
-    assert bd.load(tmp_path / "model").rounds == 20
+    assert f"stopped after {cut + 1} lines, 1 bad" in said
+    rest = [*lines[: form == "csv"], *lines[cut:]]
+    code, more, said = fed(monkeypatch, capsys, rest, *options, tmp_path / "model")
+    assert code == 0
+    what = "30 rounds to 2012-01-01 02:25" if form == "json" else "5 rounds of the warm-up to 2012-01-01 00:20"
+    assert f"going on from {tmp_path / 'model'} (--fresh starts again): {what}" in said
+    header = "time,task,forecast,low,high\n" if form == "csv" else ""
+    assert printed + more.removeprefix(header) == expected
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_500_bad_lines_change_nothing(tmp_path, monkeypatch, capsys, form):
+    good = lines_of(120, form)
+    lines, n_bad = mixed(form, good, seed=5)
+    assert n_bad >= 500
+    options = (*GIVEN, "--warm-up", "30", "--save")
+    code, printed, said = fed(monkeypatch, capsys, lines, *options, tmp_path / "bad")
+    assert code == 0
+    assert f"ended after {len(lines):,} lines, {n_bad - 8:,} bad, 8 set aside (--max-ahead)" in said
+    assert said.count("\n") < 20
+    assert fed(monkeypatch, capsys, good, *options, tmp_path / "good")[:2] == (0, printed)
+    assert (tmp_path / "bad").read_bytes() == (tmp_path / "good").read_bytes()
+
+
+def test_a_run_of_lines_goes_on_from_the_model_that_is_there(tmp_path, monkeypatch, capsys):
+    lines, model = lines_of(60), tmp_path / "model"
+    options = (*GIVEN, "--warm-up", "20", "--save", model)
+    assert fed(monkeypatch, capsys, lines[:160], *options)[0] == 0
+    assert fed(monkeypatch, capsys, lines[160:], *options)[0] == 0
+    assert bd.load(model).rounds == 60
+    code, _, said = fed(monkeypatch, capsys, lines[:160], *options, "--fresh")
+    assert (code, bd.load(model).rounds, "going on" in said) == (0, 40, False)
+    other = tmp_path / "other"
+    other.write_bytes(model.read_bytes())
+    code, _, said = fed(monkeypatch, capsys, lines[160:], "--model", model, "--save", other)
+    assert (code, bd.load(other).rounds) == (0, 60)
+    assert f"going on from {other} instead of --model" in said
+
+
+def test_a_warm_up_is_kept_at_the_end_of_input_and_is_not_a_model(tmp_path, monkeypatch, capsys):
+    lines, model = lines_of(30), tmp_path / "model"
+    assert fed(monkeypatch, capsys, lines[:40], *GIVEN, "--warm-up", "20", "--save", model)[0] == 0
+    code, _, said = called(monkeypatch, capsys, "forecast", model)
+    assert (code, "holds a warm-up of 10 rounds of 4 streams, and no model yet" in said) == (1, True)
+    code, printed, _ = called(monkeypatch, capsys, "inspect", model)
+    assert (code, "a warm-up of 10 rounds of 4 streams" in printed) == (0, True)
+    assert fed(monkeypatch, capsys, lines[40:], *GIVEN, "--warm-up", "20", "--save", model)[0] == 0
+    assert bd.load(model).rounds == 30
+
+
+def test_a_model_that_is_saved_on_the_way_holds_the_open_round(tmp_path, monkeypatch, capsys):
+    lines = lines_of(40)
+    for name, rest in (("one", lines[:122]), ("two", [*lines[:122], b"nonsense"])):
+        stop = ("--on-error", "stop") if name == "two" else ()
+        fed(monkeypatch, capsys, rest, *GIVEN, "--warm-up", "10", "--every", "1", "--save", tmp_path / name, *stop)
+    held = bd.load(tmp_path / "two").about["live"]
+    assert (held.is_open, held.tasks) == (True, ("site 1", "site 2"))
+    assert not bd.load(tmp_path / "one").about["live"].is_open  # at the end of input it is learned
+
+
+class Unread(io.BytesIO):
+    def readline(self, size=-1):
+        raise AssertionError("a line was read")
+
+
+def test_a_model_that_can_not_be_saved_is_refused_before_a_line_is_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Unread()))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    for path, message in {
+        "folder": "can't write to",
+        "notes.txt/model": "can't write to",
+        "notes.txt": "exists already, and is not marked",
+    }.items():
+        code, _, said = called(monkeypatch, capsys, "run", "-", "--save", tmp_path / path)
+        assert (code, message in said, said.count("\n")) == (1, True, 1)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "notes.txt"]
+
+
+def test_a_closed_standard_input_is_an_error_in_words():
+    done = subprocess.run(
+        f"{sys.executable} -m braided run - <&-", shell=True, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "braided: standard input is closed: pipe lines into `braided run -`, or give a file\n"
+
+
+def test_lines_of_which_none_can_be_used_are_an_error(tmp_path, monkeypatch, capsys):
+    code, _, said = fed(monkeypatch, capsys, 30 * ["nonsense"], "--save", tmp_path / "model")
+    assert (code, "none of 30 lines of standard input could be used" in said) == (2, True)
+    assert not (tmp_path / "model").exists()
+
+
+def test_notes_are_limited_in_rate_and_never_silent_for_good():
+    said, now = [], 0.0
+    notes = Notes(said.append, lambda: now)
+    for minute in range(3):
+        for second in range(60):
+            now = 60.0 * minute + second
+            notes.add(f"line {second}")
+    assert len(said) == 3 * 10 + 2
+    assert said[9] == "line 9; further bad lines within this minute are only counted"
+    assert (said[10], said[11]) == ("50 more bad lines", "line 0")
 
 
 def test_options_of_files_are_refused_for_lines():
@@ -385,6 +507,7 @@ def test_a_folder_that_can_not_be_written_to(tmp_path):
     assert "can't write to taken" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data in {DATA}")
 @pytest.mark.parametrize(
     "name", ["irish_wind_12sites_daily", "la_haute_borne_4turbines_10min", "wind_toolkit_10sites_hourly"]

@@ -1,11 +1,22 @@
 """Every learner × every check × several parameter sets."""
 
+import pickle
+
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 
 import braided as bd
-from braided.checks import CHECKS, check_learner
+from braided.checks import (
+    CHECKS,
+    SIMILARITY,
+    TASKS,
+    check_learner,
+    memory_is_bounded,
+    time_passes_alike_however_samples_come,
+)
 from braided.kernels import polynomial, rbf
+from braided.state import dumps
 
 MAKERS = {
     "MTWRLS": bd.MTWRLS,
@@ -49,10 +60,51 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+SLOW = pytest.mark.slow  # passes over the same samples two hundred times
+
+
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, marks=SLOW if check is memory_is_bounded else (), id=check.__name__) for check in CHECKS],
+)
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 def test_keeps_the_contract(make, check):
     check(make)
+
+
+BY_THE_CLOCK = {
+    "MTWRLS": lambda g, d: bd.MTWRLS(g, d, 0.1, bd.HalfLife(100)),
+    "MTWRLS local": lambda g, d: bd.MTWRLS(g, d, 0.1, bd.HalfLife(100), solver="local", tolerance=1e-9),
+    "WRLS": lambda g, d: bd.WRLS(g, d, 0.1, bd.HalfLife(100)),
+    "ELM MTWRLS": lambda g, d: bd.ELM(hidden=4) | bd.MTWRLS(g, d, 0.1, bd.HalfLife(100)),
+}
+
+
+@pytest.mark.parametrize("make", BY_THE_CLOCK.values(), ids=BY_THE_CLOCK.keys())
+def test_policies_that_go_by_the_clock_know_the_time(make):
+    time_passes_alike_however_samples_come(make)
+
+
+def test_one_by_one_behind_features_the_past_fades_as_without():
+    """Two tasks; x = 1, y = 1, 3, 5 at rounds 0, 100, 200, of which ten rounds halve what is known."""
+    plain = bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"], ridge=0.1), 1, 1e-3, bd.HalfLife(10))
+    composed = bd.Scale(np.zeros(1), np.ones(1)) | bd.MTWRLS(plain.graph, 1, 1e-3, bd.HalfLife(10))
+    for place, y in enumerate((1.0, 3.0, 5.0)):
+        for model in (plain, composed):
+            model.learn_one([1.0], y, task="a", round=100 * place)
+    np.testing.assert_array_equal(composed.coef, plain.coef)
+    assert round(float(composed.coef[0, 0]), 3) == 4.998
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_pickled_it_is_identical(make, storage):
+    model = make(bd.TaskGraph(storage(SIMILARITY), TASKS), 3)
+    model.learn_many(np.eye(3), [1.0, 2.0, 3.0], TASKS[:3])
+    forecast = model.predict_one([1.0, 2.0, 3.0], task="a")  # some keep what they have solved
+    again = pickle.loads(pickle.dumps(model))
+    assert dumps(again) == dumps(model)
+    assert again.predict_one([1.0, 2.0, 3.0], task="a") == forecast
 
 
 class Cheat(bd.Learner):
@@ -64,7 +116,8 @@ class Cheat(bd.Learner):
     def __init__(self, graph, n_features):
         if self.fault == "one" and graph.n_tasks == 1:
             raise ValueError("two tasks at least")
-        self.inner = bd.MTWRLS(graph, n_features)
+        policy = bd.HalfLife(200) if self.fault == "clock" else 1.0
+        self.inner = bd.MTWRLS(graph, n_features, forgetting=policy)
         self.kept = []
         super().__init__(graph, n_features)
 
@@ -98,6 +151,10 @@ class Cheat(bd.Learner):
             done = self.inner._progressive(batch, mean, std)
             mean[:] = batch.y
             return done
+        if self.fault == "weigh":
+            batch = batch._replace(weights=np.ones_like(batch.weights))
+        if self.fault == "clock":
+            batch = batch._replace(last=int(np.iinfo(np.int64).min))
         if self.fault == "order":
             batch = batch._replace(y=batch.y + batch.tasks)
         if self.fault == "groups":
@@ -113,6 +170,12 @@ class Cheat(bd.Learner):
         if self.fault == "early":
             self.samples += 1
         super().learn_one(x, y, **rest)
+
+    def __copy__(self):
+        twin = super().__copy__()
+        if self.fault == "share":
+            twin.inner = self.inner
+        return twin
 
     def _joined(self, graph):
         return self.inner._joined(graph)
@@ -144,8 +207,11 @@ class Cheat(bd.Learner):
         ("order", "permuting_tasks_permutes_answers"),
         ("groups", "progressive_is_a_loop"),
         ("save", "saved_and_loaded_is_identical"),
+        ("share", "copies_share_nothing"),
         ("leave", "permuting_tasks_permutes_answers"),
         ("absorb", "many_is_a_loop_of_one"),
+        ("weigh", "weights_matter"),
+        ("clock", "time_passes_alike_however_samples_come"),
         ("early", "bad_input_leaves_the_model_as_it_was"),
         ("one", "one_task_is_enough"),
         ("deaf", "tasks_join_and_leave"),

@@ -1,15 +1,20 @@
 """Lines as they come: forecasts as those of a table, and bad lines without a trace."""
 
+import contextlib
+import io
 import json
 
 import numpy as np
 import pytest
 
 import braided as bd
-from braided.runs import Settings, run_in_memory
+from braided.runs import SetAsideError, Settings, load_forecaster, load_live, run_in_memory
+from braided.runs.ahead import Ahead
 from braided.runs.live import Live
 from braided.state import dumps
 from braided.streams import Lines
+from braided.streams.lines import Row, read_lines
+from tests.runs.bad_lines import bad_lines, mixed
 from tests.runs.tables import GIVEN, QUICK, field, lines_of
 
 STEPS, WARM_UP = 150, 40
@@ -53,7 +58,10 @@ def test_before_there_is_a_model_no_change_is_forecast():
     assert notes == []
     fed(
         stream,
-        ['{"time": "2012-06-01", "site": "site 1", "wind": 1}', '{"time": "2012-06-02", "site": "site 1", "wind": 1}'],
+        [
+            '{"time": "2012-01-01T04:00", "site": "site 1", "wind": 1}',
+            '{"time": "2012-01-01T04:05", "site": "site 1", "wind": 1}',
+        ],
     )
     assert notes == ["As given: MT-WRLS + neighbours (forgetting 0.99, penalty 10, ridge 0.1)."]
 
@@ -68,13 +76,13 @@ def test_a_round_is_complete_with_its_last_task():
     assert len(fed(stream, lines[15:16])) == 1
 
 
-def bad_lines(time):
+def refused_lines(time):
     good = {"time": time, "site": "site 1", "wind": 1.0}
     return [
-        ('{"time": ', "line 9 is no JSON"),
+        ('{"time": ', "line 9 is not JSON"),
         ("[1, 2]", "write a JSON object"),
         (json.dumps(good | {"wind": "calm"}), "wind at line 9 is 'calm': write a number"),
-        (json.dumps(good | {"wind": True}), "wind at line 9 is True"),
+        (json.dumps(good | {"wind": True}), "'wind' at line 9 is True"),
         ('{"time": "2099-01-01", "site": "site 1", "wind": Infinity}', "wind at line 9 is inf: write a finite number"),
         (json.dumps(good | {"time": "yesterday"}), "time at line 9 is 'yesterday': write all as"),
         (json.dumps(good | {"time": "2099-01-01T00:00+01:00"}), "time at line 9 is"),
@@ -86,7 +94,7 @@ def bad_lines(time):
     ]
 
 
-@pytest.mark.parametrize(("line", "message"), bad_lines("2099-01-01"), ids=[m for _, m in bad_lines("")])
+@pytest.mark.parametrize(("line", "message"), refused_lines("2099-01-01"), ids=[m for _, m in refused_lines("")])
 def test_a_bad_line_is_refused_and_leaves_no_trace(line, message):
     panel = field(steps=60)
     streams = live(), live()
@@ -117,7 +125,7 @@ def test_within_a_round_each_task_comes_once_and_none_from_before():
 def test_a_task_that_comes_last_in_its_rounds_is_waited_for():
     stream = Live(QUICK, warm_up=10**6)
     assert len(fed(stream, ["time,site,value", "1,a,1", "1,b,1", "2,a,1", "2,b,1"])) == 2
-    with pytest.raises(bd.InputError, match="from now on rounds wait for c"):
+    with pytest.raises(bd.InputError, match="the next round waits for 'c'"):
         fed(stream, ["2,c,1"], 6)
     assert len(fed(stream, ["3,a,1", "3,b,1"], 7)) == 0
     assert len(fed(stream, ["3,c,1"], 9)) == 1
@@ -175,7 +183,7 @@ def test_lines_of_csv():
     assert np.isnan(row.extras["a;b"][0])
     with pytest.raises(bd.InputError, match=r"line 4 has 3 fields, the header 4: quote a field that holds a semicolon"):
         lines.parse("2024;a;1", 4)
-    with pytest.raises(bd.InputError, match="line 5 is no CSV"):
+    with pytest.raises(bd.InputError, match="line 5 is not valid CSV"):
         lines.parse('2024;"a;1;2', 5)
     with pytest.raises(bd.InputError, match="line 1 has no time column"):
         Lines().parse('{"a": 1}', 1)
@@ -189,7 +197,10 @@ def test_tasks_that_are_left_out_stay_out(tmp_path):
     again = Live(QUICK, stream.forecaster)
     fed(
         again,
-        ['{"time": "2099-01-01", "site": "site 2", "wind": 1}', '{"time": "2099-01-02", "site": "site 1", "wind": 1}'],
+        [
+            '{"time": "2012-01-01T05:00", "site": "site 2", "wind": 1}',
+            '{"time": "2012-01-01T05:05", "site": "site 1", "wind": 1}',
+        ],
     )
     assert "site 2" not in again.forecaster.columns
 
@@ -218,5 +229,336 @@ def test_times_of_another_kind_than_the_model_knows_are_refused():
     fed(stream, lines_of(field(steps=60)))
     for time in ("2099-01-01T00:00+01:00", 2099):
         again = Live(QUICK, stream.forecaster)
-        with pytest.raises(bd.InputError, match="line 1 has a time of another kind"):
+        with pytest.raises(bd.InputError, match="line 1 has another kind of time"):
             fed(again, [json.dumps({"time": time, "site": "site 1", "wind": 1.0})])
+
+
+# Bad lines, many of them -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.parametrize("seed", range(4))
+def test_500_bad_lines_of_40_kinds_change_nothing_and_each_is_reported_once(form, seed):
+    good = lines_of(field(steps=120), form)
+    lines, n_bad = mixed(form, good, seed)
+    assert n_bad >= 500
+    assert len(bad_lines(form)[0]) >= 40
+    clean, stream = live(), live()
+    fed(clean, good)
+    reported = 0
+    for number, line in read_lines(io.BytesIO(b"\n".join(lines))):
+        try:
+            if isinstance(line, bd.InputError):
+                raise line
+            stream.feed(line, number)
+        except bd.InputError:
+            assert isinstance(line, bd.InputError) or line.decode(errors="replace").strip() not in good
+            reported += 1
+    assert reported + len(stream.rejected) == n_bad
+    assert dumps(stream.forecaster) == dumps(clean.forecaster)
+
+
+def test_wild_values_in_the_warm_up_end_no_run():
+    rng = np.random.default_rng(0)
+    for wild in (1e149, 1e-300, 0.0):
+        stream = Live(QUICK, warm_up=20)
+        values = rng.normal(size=(60, 2)) * np.where(rng.uniform(size=(60, 2)) < 0.2, wild, 1.0)
+        fed(stream, [json.dumps({"time": t, "a": values[t, 0], "b": values[t, 1]}) for t in range(60)])
+        stream.end()
+        assert stream.rounds == 60
+
+
+# Times too far ahead -----------------------------------------------------------------------------------------------
+
+
+def at(time, site="a", value=1.0):
+    return json.dumps({"time": time, "site": site, "wind": value})
+
+
+def begun(**options):
+    stream = Live(QUICK, warm_up=10**6, **options)
+    fed(stream, [at(time, site) for time in range(5) for site in "ab"])
+    return stream
+
+
+@pytest.mark.parametrize("place", range(14))
+@pytest.mark.parametrize("ahead", ["2044-01-01", "2012-01-02"])
+def test_a_date_far_ahead_is_set_aside_wherever_it_comes(place, ahead):
+    good = lines_of(field(steps=WARM_UP + 5))
+    clean, stream = live(), live()
+    fed(clean, good)
+    lines = [*good[:place], json.dumps({"time": ahead, "site": "site 1", "wind": 1.0}), *good[place:]]
+    refused = []
+    for number, line in enumerate(lines, 1):
+        try:
+            stream.feed(line, number)
+        except bd.InputError as error:
+            refused.append((number, str(error)))
+    assert [number for number, _ in refused] == ([place + 1] if place > 4 else [])  # else found out by the line after
+    assert len(refused) + len(stream.rejected) == stream.set_aside == 1
+    assert dumps(stream.forecaster) == dumps(clean.forecaster)
+
+
+def test_the_message_names_the_time_the_expected_one_and_the_option():
+    stream = begun()
+    with pytest.raises(
+        SetAsideError, match=r"line 11 .* is set aside: its time is more than 100 steps .*5 was expected.*--max-ahead"
+    ):
+        fed(stream, [at(105)], 11)
+    fed(stream, [at(104)], 12)
+    fed(begun(max_ahead=0), [at(10**9)])
+
+
+def test_an_outage_is_believed_after_three_rounds_and_nothing_is_lost():
+    notes = []
+    stream, patient = begun(note=notes.append), begun(max_ahead=0)
+    after = [at(time, site) for time in range(1000, 1010) for site in "ab"]
+    made = []
+    for number, line in enumerate(after, 11):
+        try:
+            made += stream.feed(line, number)
+        except SetAsideError:
+            assert number < 15  # two rounds
+    expected = fed(patient, after)
+    assert [one.forecast.tolist() for one in made] == [one.forecast.tolist() for one in expected]
+    assert stream._gathered == patient._gathered
+    assert stream.set_aside == 0
+    assert notes == ["3 rounds in a row from 1000 on: the jump is accepted, and their 5 lines are learned"]
+
+
+def test_far_times_between_good_lines_are_never_believed():
+    stream = begun()
+    for time in range(5, 50):
+        for ahead in (1000, 1001):
+            with pytest.raises(SetAsideError):
+                fed(stream, [at(ahead + time)])
+        fed(stream, [at(time), at(time, "b")])
+    assert stream.rounds == 50
+
+
+def test_a_stream_that_changes_its_step_is_not_shut_out_for_ever():
+    stream = begun()
+    for time in range(1000, 12_000, 1000):
+        with contextlib.suppress(SetAsideError):
+            fed(stream, [at(time)])
+    assert stream.rounds >= 14
+
+
+def test_sites_with_times_of_their_own_lose_nothing():
+    stream = Live(QUICK, warm_up=10**6)
+    times = [600 * step + late for step in range(50) for late in (0, 3)]
+    for number, time in enumerate(times):
+        with contextlib.suppress(SetAsideError) if number < 12 else contextlib.nullcontext():
+            fed(stream, [at(time)])
+    stream.end()
+    assert [one.time for one in stream._gathered] == times
+    assert stream.set_aside == 0
+
+
+def test_a_date_far_ahead_does_not_reach_the_saved_model(tmp_path):
+    stream = live()
+    good = lines_of(field(steps=60))
+    fed(stream, good[:200])
+    with pytest.raises(SetAsideError):
+        fed(stream, [json.dumps({"time": "2044-01-01", "site": "site 1", "wind": 1.0})])
+    stream.save(tmp_path / "model")
+    again = Live(QUICK, load_live(tmp_path / "model"))
+    fed(again, good[200:])
+    assert again.forecaster.rounds == 60
+
+
+# Stopped, and started again ----------------------------------------------------------------------------------------
+
+
+def shown(made):
+    return [
+        (one.times.tolist(), one.tasks, *(part.tolist() for part in (one.forecast, one.low, one.high))) for one in made
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "wide"])
+@pytest.mark.parametrize("every", [1, 7, 61])
+def test_a_run_that_is_stopped_anywhere_goes_on_as_if_it_had_not_been(tmp_path, form, every):
+    """In the warm-up, in a round, between rounds; with values that are missing, and lines far ahead."""
+    panel = field(steps=55 if every == 1 else STEPS, missing=0.05)
+    if form == "wide":
+        lines = [
+            json.dumps({"time": str(time)} | {s: v for s, v in zip(panel.tasks, row.tolist(), strict=True) if v == v})
+            for time, row in zip(panel.times, panel.values, strict=True)
+        ]
+        lines[0] = json.dumps({"time": str(panel.times[0])} | dict.fromkeys(panel.tasks, 5.0))
+    else:
+        header, lines = [], lines_of(panel, form)
+        if form == "csv":
+            header, lines = lines[:1], lines[1:]
+    header = header if form == "csv" else []
+    unbroken, stream = live(), live()
+    expected, made = [], []
+    for one in (unbroken, stream):
+        fed(one, header)
+    for number, line in enumerate(lines):
+        for one, forecasts in ((unbroken, expected), (stream, made)):
+            with contextlib.suppress(bd.InputError):  # after a round without the last site, the next one does not wait
+                forecasts += shown(one.feed(line, number))
+        if number % every == 0:
+            stream.save(tmp_path / "model")
+            stream = Live(QUICK, load_live(tmp_path / "model"), warm_up=WARM_UP)
+            fed(stream, header)
+    np.testing.assert_equal(made, expected)
+    unbroken.save(tmp_path / "one")
+    stream.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_rounds_that_are_set_aside_outlive_a_stop(tmp_path):
+    stream = begun()
+    for time in (1000, 1001):
+        with pytest.raises(SetAsideError):
+            fed(stream, [at(time)])
+    stream.save(tmp_path / "warm-up")
+    again = Live(QUICK, load_live(tmp_path / "warm-up"), warm_up=10**6)
+    fed(again, [at(1002)])
+    assert [one.time for one in again._gathered] == [*range(5), 1000, 1001, 1002]
+
+
+def test_a_start_that_failed_is_not_tried_sooner_after_a_stop(tmp_path):
+    rows = [
+        f"{time},{task},{0 if time < 25 else np.sin(time * (1 + ord(task)))}" for time in range(60) for task in "ab"
+    ]
+    stream = Live(QUICK, warm_up=20)
+    fed(stream, ["time,site,value", *rows[:50]])
+    stream.save(tmp_path / "warm-up")
+    notes = []
+    again = Live(QUICK, load_live(tmp_path / "warm-up"), warm_up=20, note=notes.append)
+    fed(again, ["time,site,value", *rows[50:]])
+    assert len(notes) == 1
+    assert notes[0].startswith("As given: MT-WRLS")
+
+
+def test_the_first_line_after_a_stop_can_not_change_columns_or_kind_of_time(tmp_path):
+    good = lines_of(field(steps=60))
+    for cut in (40, 202):  # in the warm-up, and after it
+        clean, stream = live(), live()
+        fed(clean, good)
+        fed(stream, good[:cut])
+        stream.save(tmp_path / "model")
+        again = Live(QUICK, load_live(tmp_path / "model"), warm_up=WARM_UP)
+        for bad in (at(5), '{"time": "2012-01-01T09:00", "site": "a", "gust": 1}', at("2012-01-01T09:00+00:00")):
+            with pytest.raises(bd.InputError):
+                fed(again, [bad])
+        fed(again, good[cut:])
+        assert dumps(again.forecaster) == dumps(clean.forecaster)
+
+
+def test_rows_that_a_table_has_brought_meanwhile_replace_the_open_round(tmp_path):
+    panel = field(steps=60)
+    stream = live()
+    fed(stream, lines_of(panel)[:202])
+    stream.save(tmp_path / "model")
+    forecaster = load_live(tmp_path / "model")
+    forecaster.advance(panel.times[50:55], panel.values[50:55], panel.tasks)
+    again = Live(QUICK, forecaster)
+    fed(again, lines_of(panel)[220:])
+    assert again.forecaster.rounds == 60
+
+
+def test_features_of_another_number_are_refused():
+    stream = live()
+    fed(stream, lines_of(field(steps=60)))
+    again = Live(QUICK, stream.forecaster, features=["gust"])
+    with pytest.raises(bd.InputError, match="line 1 has 1 features, the rounds before have 0"):
+        fed(again, ['{"time": "2012-01-01T05:00", "site": "site 1", "wind": 1, "gust": 2}'])
+
+
+def test_a_warm_up_is_not_a_model_and_a_file_of_one_says_so(tmp_path):
+    stream = begun()
+    stream.save(tmp_path / "warm-up")
+    with pytest.raises(bd.FileError, match="holds a warm-up of 5 rounds of 2 streams, and no model yet"):
+        load_forecaster(tmp_path / "warm-up")
+
+
+def test_nothing_is_saved_where_nothing_came(tmp_path):
+    Live(QUICK).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("max_ahead", [0, 100])
+def test_one_early_line_does_not_cost_a_round_of_many(max_ahead):
+    stream = Live(QUICK, warm_up=10**6, max_ahead=max_ahead)
+    fed(stream, [at(5, site) for site in "abcdef"])
+    with pytest.raises(bd.InputError, match="earlier than the open round"):
+        fed(stream, [at(3, "g")], 7)
+    made = fed(stream, [at(6)], 8)
+    assert (stream.rounds, len(made)) == (1, 1)
+
+
+def test_a_stop_in_the_first_rounds_forgets_nothing(tmp_path):
+    lines = [at(1), at(10, "b"), at(10, "a"), at(5), at(6)]
+    whole = Live(QUICK, warm_up=10**6)
+    for cut in range(1, 5):
+        stream = Live(QUICK, warm_up=10**6)
+        for number, line in enumerate(lines, 1):
+            with contextlib.suppress(bd.InputError):
+                stream.feed(line, number)
+            if number == cut:
+                stream.save(tmp_path / "rounds")
+                stream = Live(QUICK, bd.load(tmp_path / "rounds"), warm_up=10**6)
+        stream.save(tmp_path / f"after-{cut}")
+    for number, line in enumerate(lines, 1):
+        with contextlib.suppress(bd.InputError):
+            whole.feed(line, number)
+    whole.save(tmp_path / "whole")
+    for cut in range(1, 5):
+        assert (tmp_path / f"after-{cut}").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+WRONG_FIRST = {
+    "another kind of time": '{"time": "2024-01-01", "site": "a", "wind": 1}',
+    "a log that looks like a wide row": '{"time": 1, "pid": 5, "line": 7}',
+}
+
+
+@pytest.mark.parametrize("first", WRONG_FIRST.values(), ids=list(WRONG_FIRST))
+def test_a_wrong_first_line_costs_itself_alone(first):
+    good = [at(time, site) for time in range(1, 40) for site in "ab"]
+    streams = Live(QUICK, warm_up=20), Live(QUICK, warm_up=20)
+    refused = []
+    for number, line in enumerate([first, *good], 1):
+        try:
+            streams[0].feed(line, number)
+        except bd.InputError:
+            refused.append(number)
+    fed(streams[1], good, first=2)
+    assert len(refused) == 1  # the first good line, until the next one agrees with it
+    assert [str(error) for error in streams[0].rejected] == [
+        "line 1 does not fit the lines after it, which are used: check it"
+    ]
+    assert dumps(streams[0].forecaster) == dumps(streams[1].forecaster)
+
+
+def test_two_wrong_lines_do_not_displace_a_right_one_for_good():
+    wrong = ['{"time": "2024-01-01", "site": "a", "wind": 1}', '{"time": "2024-01-02", "site": "a", "wind": 1}']
+    stream = Live(QUICK, warm_up=10**6)
+    for number, line in enumerate([at(1), *wrong, *[at(time) for time in range(2, 30)]], 1):
+        with contextlib.suppress(bd.InputError):
+            stream.feed(line, number)
+    assert stream.rounds >= 27
+    assert stream.last_time == "29"
+
+
+def test_exactly_the_limit_counts_and_ten_rounds_are_believed():
+    def row(time):
+        return Row(time, False, False, {"a": 1.0}, {"a": []})
+
+    ahead = Ahead([])
+    assert not ahead.keep(row(1000), 1, 100)
+    assert not ahead.keep(row(1100), 2, 100)
+    assert len(ahead.keep(row(1200), 3, 100)) == 3
+    for number in range(9):
+        assert not ahead.keep(row(1000 * (number + 1)), number, 100)
+    assert len(ahead.keep(row(10**5), 9, 100)) == 10
+
+
+def test_a_task_that_is_left_out_may_hold_anything():
+    stream = Live(Settings(logarithm=True, without=("b",)))
+    assert stream.feed('{"time": 1, "site": "b", "wind": -1}', 1) == []

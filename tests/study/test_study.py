@@ -235,7 +235,7 @@ def test_a_store_of_another_plan_is_refused_and_left_alone(store):
 
 
 def test_a_folder_without_a_study_is_told(tmp_path):
-    with pytest.raises(bd.FileError, match="holds no study that can be read"):
+    with pytest.raises(bd.FileError, match="does not hold a readable study"):
         Results(Store(tmp_path))
     (tmp_path / "file").write_text("")
     with pytest.raises(bd.FileError, match=r"can't write to .* choose another folder"):

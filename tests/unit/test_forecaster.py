@@ -1,5 +1,8 @@
 """The forecaster: what it makes of streams, however they arrive."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -514,3 +517,31 @@ def test_units_of_tasks_of_any_size():
     units = Units.measure(values)
     np.testing.assert_allclose(units.scale, [2e200, np.sqrt(2.5), 1e200 + np.sqrt(2.5) / 2])
     np.testing.assert_allclose(units.outward(units.inward(values)[0], np.arange(3)), values[0])
+
+
+def test_a_learner_that_cannot_take_a_new_task_starts_afresh_and_is_counted(monkeypatch):
+    times, values, tasks = streams(gaps=False)
+    forecaster = make(values[:, :3], tasks[:3])
+    whole = type(forecaster.learner)._joined
+
+    def breaks_down_once(self, graph):
+        if self.samples:
+            raise np.linalg.LinAlgError("Singular matrix")
+        return whole(self, graph)
+
+    monkeypatch.setattr(type(forecaster.learner), "_joined", breaks_down_once)
+    forecaster.advance(times, values, tasks)
+    assert forecaster.tasks == tasks
+    assert forecaster.breakdowns == 1
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_shares_nothing_with_the_forecaster(copied):
+    times, values, tasks = streams()
+    forecaster = make(values, tasks, tame=True)
+    forecaster.advance(times[:100], values[:100], tasks)
+    twin, before = copied(forecaster), dumps(forecaster)
+    assert dumps(twin) == before
+    made = twin.advance(times[100:], values[100:], tasks)
+    assert dumps(forecaster) == before
+    np.testing.assert_array_equal(forecaster.advance(times[100:], values[100:], tasks).forecast, made.forecast)

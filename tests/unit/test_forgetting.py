@@ -8,6 +8,7 @@ import pytest
 import braided as bd
 from braided.forgetting import Directional, Drift, HalfLife, Restore
 from braided.learners.mtwrls import information_of
+from braided.state import dumps, loads
 from tests.reference.linear import batch, stack
 from tests.streams import random_graph
 
@@ -205,6 +206,21 @@ def test_what_is_refused():
         bd.WRLS(["a", "b"], 1, 1.0, Drift(0.1, graph))
     with pytest.raises(bd.InputError, match="forgetting is a Restore, which needs a covariance: give MADMM a number"):
         bd.MADMM(graph, 1, forgetting=Restore(0.9))
+
+
+def test_tasks_drift_by_themselves_when_all_that_the_graph_of_drift_knows_have_left():
+    other = bd.TaskGraph([[0.0, 0.5], [0.5, 0.0]], ["a", "x"], ridge=0.5)
+    model = bd.MTWRLS(bd.TaskGraph.pooled(["a", "b", "c"]), 1, 1.0, Drift(0.1, other))
+    model.learn_one([1.0], 1.0, task="a")
+    model.remove_task("a")
+    before = model.covariance
+    model.learn_one([1.0], 0.0, task="b", weight=0.0)
+    own = 0.1 * float(np.diag(other.inverse).mean())
+    np.testing.assert_allclose(model.covariance, before + own * np.eye(2), rtol=1e-12)
+    again = loads(dumps(model))
+    again.learn_one([1.0], 2.0, task="c")
+    model.learn_one([1.0], 2.0, task="c")
+    assert dumps(again) == dumps(model)
 
 
 def test_a_long_pause_fades_no_more_than_so_much():

@@ -299,8 +299,11 @@ def test_keys_are_found_one_by_one_and_many_at_once():
         (lambda: bd.TaskGraph(S, [True, 2, 3]), "task True is a bool"),
         (lambda: bd.TaskGraph(S, ridge=0.0), "ridge is 0: it must be above 0"),
         (lambda: bd.TaskGraph(S, ridge=-1), "ridge is -1"),
-        (lambda: bd.TaskGraph(S, ridge=1e-14), "ridge 1e-14 is lost beside similarities that add up to 0.9: raise it"),
-        (lambda: bd.TaskGraph(S).join(3, {0: 1e16}), "ridge 0.1 is lost beside"),
+        (
+            lambda: bd.TaskGraph(S, ridge=1e-14),
+            "ridge 1e-14 is too small beside similarities that add up to 0.9: raise it",
+        ),
+        (lambda: bd.TaskGraph(S).join(3, {0: 1e16}), "ridge 0.1 is too small beside"),
         (
             lambda: bd.TaskGraph(pd.DataFrame([[1, 0], [0, 1]], ["b", "a"], ["a", "b"])),
             r"rows \['b', 'a'\] and columns \['a', 'b'\]: order them alike",
@@ -354,3 +357,14 @@ def test_a_sound_sparse_graph_with_negative_similarities_is_accepted_at_once():
 
 def test_its_words():
     assert repr(bd.TaskGraph(S)) == "TaskGraph(3 tasks, 3 edges, ridge=0.1, form='laplacian', dense)"
+
+
+def test_a_ridge_that_is_lost_beside_squared_similarities_is_refused():
+    with pytest.raises(bd.InputError, match="too small beside squares of similarities"):
+        bd.TaskGraph(1e6 * S, ridge=1e-6, form="penalty")
+    assert bd.TaskGraph(1e6 * S, ridge=1.0, form="penalty").inverse.shape == (3, 3)
+
+
+def test_positions_whose_distances_overflow_are_refused():
+    with pytest.raises(bd.InputError, match="larger unit"):
+        bd.TaskGraph.nearest([[1e300], [-1e300], [0.0]], k=1)

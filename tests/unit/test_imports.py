@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import braided as bd
 
 
@@ -39,6 +41,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_what_was_compiled_here_and_what_is_loaded_give_the_same_bits(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", BITS]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import braided as bd
+from braided.learners.mtwrls import information_of
 from braided.state import dumps
 from tests.reference.linear import batch, own_clock, recursion, stack
 from tests.streams import random_graph, random_stream, worst
@@ -275,3 +276,28 @@ def test_a_sample_that_cannot_be_learned_leaves_no_trace(per):
         with pytest.raises(bd.NumericalError, match="broke down at sample 0"):
             model.learn_one([1e200, 0.0], 1.0, task=0, round=99)
         assert dumps(model) == before
+
+
+def after_a_large_input(solver):
+    """No digit of the prior is left beside the squares of the input."""
+    model = bd.MTWRLS(bd.TaskGraph.pooled(["a", "b", "c"]), 2, 1e-3, 0.9, solver=solver)
+    model.learn_one([1e12, 1e12], 1.0, task="a")
+    return model
+
+
+def test_a_task_whose_input_was_large_can_leave():
+    model = after_a_large_input("dense")
+    before = model.predict_many(np.eye(2), ["b", "c"])
+    model.remove_task("a")
+    np.testing.assert_array_equal(model.predict_many(np.eye(2), ["b", "c"]), before)
+    np.testing.assert_allclose(information_of(model.state) @ model.covariance, np.eye(4), atol=1e-8)
+    model.learn_one([1.0, 2.0], 3.0, task="b")
+    assert abs(model.predict_one([1.0, 2.0], task="b") - 3.0) < 1e-3
+
+
+def test_a_task_that_cannot_join_is_reported_with_a_remedy_and_nothing_changes():
+    model = after_a_large_input("local")
+    before = dumps(model)
+    with pytest.raises(bd.NumericalError, match=r"task 'd' can't join, .* as it was .*: scale features"):
+        model.add_task("d", {"a": 1.0})
+    assert dumps(model) == before

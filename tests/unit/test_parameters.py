@@ -5,9 +5,12 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 
 import braided as bd
 from braided import kernels
+from braided.matrices import numerical_errors
+from braided.validate import count
 from tests.streams import random_graph, random_stream, worst
 
 GRAPH = bd.TaskGraph.pooled(["a", "b"])
@@ -283,3 +286,21 @@ def test_a_models_words():
         "solver='auto', tolerance=0.0002) after 0 samples, dense"
     )
     assert repr(bd.ELM(5) | model).startswith("ELM(hidden=5, seed=0) | MTWRLS(")
+
+
+@pytest.mark.parametrize(("value", "is_fine"), [(4, False), (5, True), (7, True), (8, False)])
+def test_a_count_includes_both_ends(value, is_fine):
+    if is_fine:
+        assert count(value, "n", least=5, most=7) == value
+    else:
+        with pytest.raises(bd.InputError, match=f"n is {value}: it must be"):
+            count(value, "n", least=5, most=7)
+
+
+def test_failures_of_linear_algebra_are_numerical_and_other_errors_stay():
+    for fails in (lambda: scipy.linalg.cholesky(np.full((2, 2), np.nan)), lambda: np.linalg.inv(np.zeros((2, 2)))):
+        with pytest.raises(bd.NumericalError, match=r"it failed .*: do this"), numerical_errors("it failed", "do this"):
+            fails()
+    for other in (NotImplementedError("write me"), ValueError("a bug")):
+        with pytest.raises(type(other), match=str(other)), numerical_errors("it failed", "do this"):
+            raise other

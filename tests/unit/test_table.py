@@ -262,7 +262,7 @@ def test_columns_that_stand_twice(tmp_path):
 def test_a_fault_in_a_row_is_named_with_its_line(tmp_path, row, message):
     refused(write(tmp_path, f"{GOOD}{row}\n2024-01-04,a,1\n2024-01-04,b,1\n"), message)
     moved = re.sub(r"lines? \d( and \d)?", lambda found: re.sub(r"\d", lambda d: str(int(d[0]) + 1), found[0]), message)
-    refused(write(tmp_path, f"\r\n{GOOD}{row}".replace("\n", "\r\n").replace("\r\r", "\r")), moved)
+    refused(write(tmp_path, f"\r\n{GOOD}{row}\n".replace("\n", "\r\n").replace("\r\r", "\r")), moved)
 
 
 @pytest.mark.parametrize("first", ["soon", "2024-01-01 00:00+01:00"])

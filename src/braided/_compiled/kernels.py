@@ -6,7 +6,8 @@ from braided._compiled import compiled
 from braided._compiled.linear import FOUR, dot
 from braided.types import Floats, Ints
 
-CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = range(6)  # the operations of a kernel's program
+OPERATIONS = range(6)  # of a kernel's program
+CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = OPERATIONS
 
 
 @compiled

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
 from braided.cli import data, stopping, streams, study
-from braided.errors import BraidedError, InputError
+from braided.cli.console import say
+from braided.cli.encoding import replace_what_terminals_lack
+from braided.errors import BraidedError, FileWarning, InputError
+from braided.printable import printable
 from braided.version import __version__
 
 app = typer.Typer(
@@ -47,7 +52,9 @@ def _top(
 
 def main() -> None:
     """Run the command line; an error is one line on standard error."""
+    replace_what_terminals_lack()
     stopping.listen()
+    warnings.showwarning = _note(warnings.showwarning)
     try:
         code = app(standalone_mode=False)
         if code == Exit.INTERRUPTED:  # what typer makes of Ctrl-C
@@ -64,8 +71,20 @@ def main() -> None:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)
 
 
+def _note(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return a showwarning that prints a FileWarning in one line, and any other warning as before."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+        if issubclass(category, FileWarning):
+            say(str(message))
+        else:
+            otherwise(message, category, *rest)
+
+    return show
+
+
 def _fail(message: str, code: Exit) -> None:
     if "--debug" in sys.argv:
         raise  # the error being handled
-    print(f"braided: {' '.join(message.split())}", file=sys.stderr)
+    print(f"braided: {printable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)

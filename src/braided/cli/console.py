@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -10,7 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 from rich.console import Console
 
+from braided.cli.encoding import shows_everything
+from braided.printable import printable
+
 if TYPE_CHECKING:
+    from braided.forecasting import Forecasts
     from braided.report.tables import Table
 
 SILENCE = 10.0  # seconds between lines of progress where there is no terminal
@@ -18,6 +23,11 @@ SILENCE = 10.0  # seconds between lines of progress where there is no terminal
 # Declared for --help and the parser; `main` looks into sys.argv, as parsing itself may be what fails.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 is one per core.")]
+
+
+def say(text: str) -> None:
+    """Print a line on standard error, as the program itself."""
+    print(f"braided: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class Tell(Protocol):
@@ -82,3 +92,26 @@ def show(table: Table, on: Console) -> None:
     for place, row in enumerate(table.rows):
         shown.add_row(*map(Text, row), style="bold" if table.best_first and place == 0 else "")
     on.print(shown)
+
+
+def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:
+    """Print one forecast per line, or a table for people."""
+    from braided.runs.output import LINE, as_csv, as_json, lines_of
+
+    if form == "table":
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        shown = RichTable(box=None, pad_edge=False)
+        for column in LINE:
+            shown.add_column(column, justify="left" if column in ("time", "task") else "right")
+        for row in lines_of(made, is_utc):
+            cells = ("" if cell is None else f"{cell:g}" if isinstance(cell, float) else cell for cell in row)
+            shown.add_row(*(Text(printable(cell)) for cell in cells))
+        console().print(shown)
+        return
+    if form == "csv" and header:
+        print(",".join(LINE))
+    for row in lines_of(made, is_utc):
+        print(as_csv(row) if form == "csv" else as_json(row, ascii_only=not shows_everything()))
+    sys.stdout.flush()

@@ -9,6 +9,7 @@ import typer
 
 from braided.cli.console import Debug, console
 from braided.errors import InputError
+from braided.printable import printable
 
 app = typer.Typer(help="Data: list what there is, write it as a table, load WIND Toolkit files.")
 
@@ -43,7 +44,7 @@ def export(
 
     panel = open_panel(name)
     write_table(panel, out)
-    print(f"{panel!r} written to {out.resolve()}")
+    print(f"{panel!r} written to {printable(out.resolve())}")
 
 
 @app.command()
@@ -70,4 +71,4 @@ def wind_toolkit(
         raise InputError(f"--near is {near!r}: write latitude,longitude, such as 25.76,-80.19") from error
     panel = read_wind_toolkit(files, height=height, near=where, sites=sites, within_km=within_km, start=start, end=end)
     write_table(panel, out)
-    print(f"{panel!r} written to {out.resolve()}")
+    print(f"{panel!r} written to {printable(out.resolve())}")

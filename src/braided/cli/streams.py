@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from braided.cli.console import Debug, Jobs, console, progress, show, split
-from braided.cli.stopping import stoppable
+from braided.cli.console import Debug, Jobs, console, print_forecasts, progress, show, split
+from braided.cli.live import Options, columns_of, run_lines
 from braided.errors import InputError
+from braided.files import insist_apart, insist_own, remove_own, sole_writer
+from braided.printable import printable
 
 if TYPE_CHECKING:
-    from braided.forecasting import Forecaster, Forecasts
+    from braided.forecasting import Forecaster
     from braided.runs import Settings
     from braided.streams import Rounds
 
@@ -47,11 +49,9 @@ KeepConstant = Annotated[
 AsIs = Annotated[bool, typer.Option("--as-is", help="Take every value as it is; otherwise wild ones count for little.")]
 Without = Annotated[list[str] | None, typer.Option(help="A task to leave out; may be repeated.")]
 SORT_ROWS = 2_000_000
-MOST_NOTES = 10  # of bad lines
 FOR_FILES = {
     "out": "--out",
     "form": "--format",
-    "fresh": "--fresh",
     "jobs": "--jobs",
     "sort_rows": "--sort-rows",
     "tune": "--tune",
@@ -67,7 +67,7 @@ FOR_TUNING = {
     "keep_constant": "--keep-constant",
     "warm_up": "--warm-up",
 }
-FOR_LINES = {"on_error": "--on-error", "warm_up": "--warm-up"}
+FOR_LINES = {"on_error": "--on-error", "warm_up": "--warm-up", "max_ahead": "--max-ahead"}
 
 
 def run(
@@ -93,9 +93,20 @@ def run(
     form: Annotated[
         Literal["parquet", "csv"], typer.Option("--format", help="Of the forecasts: parquet or csv.")
     ] = "parquet",
-    save: Annotated[Path | None, typer.Option(help="Where the model is saved; by default in the folder.")] = None,
-    every: Annotated[int, typer.Option(help="Samples between saves.", min=1)] = 1_000_000,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what an earlier run left, and start again.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the model is saved; by default in the folder. A run of lines goes on from the model there."
+        ),
+    ] = None,
+    every: Annotated[int, typer.Option(help="Samples between saves; of standard input, values.", min=1)] = 1_000_000,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Start again instead of continuing an earlier run; of a table, its model and forecasts are deleted.",
+        ),
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(help="Processes to tune in; -1 is one per core, and the default where that pays.")
     ] = None,
@@ -104,15 +115,24 @@ def run(
         Literal["skip", "stop"], typer.Option(help="What to do with a bad line of standard input: skip it, or stop.")
     ] = "skip",
     warm_up: Annotated[int, typer.Option(help="Rounds of standard input to tune on.", min=5)] = 200,
+    max_ahead: Annotated[
+        int,
+        typer.Option(
+            help="Steps of the clock by which a line of standard input may lie ahead; lines further ahead are set "
+            "aside until three rounds in a row confirm them. 0 accepts every time.",
+            min=0,
+        ),
+    ] = 100,
     debug: Debug = False,
 ) -> None:
     """Forecast every value of a table before it is learned; say whether sharing pays; keep forecasts and model.
 
     Stopped and started again, a run goes on from the model it saved last, and ends with the same forecasts.
     """
-    from braided.report import write_run_report
-    from braided.runs import chosen
+    from braided.report import PAGES, insist_own_pages, write_run_report
+    from braided.runs import chosen, claim
     from braided.runs import run as run_table
+    from braided.state import MODEL_MARK
 
     lines = files == ["-"]
     _refuse_unused(context, FOR_FILES if lines else FOR_LINES, "of lines" if lines else "of files")
@@ -121,23 +141,30 @@ def run(
         _refuse_unused(context, FOR_TUNING, "from a saved model")
     settings = _settings(method, parameters, tune, lags, log, interval, as_is, without, keep_constant, model)
     if lines:
-        _live(columns, settings, save, every, on_error, warm_up)
+        if save is not None:
+            insist_own(save, MODEL_MARK, "choose another path (--save)")
+        with sole_writer(file=save):  # which also finds out whether the folder can be written to
+            options = Options(save, every, on_error == "stop", warm_up, max_ahead, fresh)
+            run_lines(settings, options, columns)
         return
     began = perf_counter()
     rounds = _open(files, sort_rows, **columns)
-    print(f"{rounds.name}: {rounds.columns.describe()}")
+    print(f"{printable(rounds.name)}: {rounds.columns.describe()}")
     saved, forecasts = save or out / "model.braided", out / f"forecasts.{form}"
-    with progress() as tell:
+    insist_own_pages(out)
+    inputs = [*rounds.files, *(Path(name) for name in (parameters, model or "") if name and Path(name).exists())]
+    claim(forecasts, saved, inputs, [out / name for name in (*PAGES, "figures")])
+    with sole_writer(folder=out, file=saved), progress() as tell:
         done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=tell)
         tell("writing the report", 0.99)
         page = write_run_report(done, out)
     print(chosen(done.forecaster))
     _show(done.forecaster)
     what = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}[done.how]
-    print(f"\nThe run {what} {perf_counter() - began:.0f} s. Report: {page.resolve()}")
+    print(f"\nThe run {what} {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
     for name, path in (("Forecasts", done.forecasts), ("Model", saved)):
         if path is not None:
-            print(f"{name}: {path.resolve()}")
+            print(f"{name}: {printable(path.resolve())}")
 
 
 def tune(
@@ -168,6 +195,8 @@ def tune(
     """
     from braided.report.run_tables import trials
     from braided.runs import Settings, choose, read_head, write_choice
+    from braided.runs.start import CHOICE_MARK
+    from braided.runs.tuning import TRIALS_MARK
 
     settings = Settings(
         methods=split(method),
@@ -180,17 +209,21 @@ def tune(
         keep_constant=keep_constant,
     )
     rounds = _open(files, sort_rows, time=time, task=task, value=value, features=split(features))
-    print(f"{rounds.name}: {rounds.columns.describe()}")
+    print(f"{printable(rounds.name)}: {rounds.columns.describe()}")
     kept = out.with_name(out.name + ".trials")
-    if fresh:
-        kept.unlink(missing_ok=True)
-    with progress() as tell:
+    insist_apart(rounds.files, [out, kept])
+    for path, mark in ((out, CHOICE_MARK), (kept, TRIALS_MARK)):
+        insist_own(path, mark, "choose another file (--out)")
+    with sole_writer(file=out), progress() as tell:
+        if fresh:
+            remove_own({kept: TRIALS_MARK})
         head = read_head(rounds, settings)
         choice = choose(head, settings, jobs, kept, tell)
+        write_choice(out, choice, head)
     show(trials(choice.plain()), console())
-    write_choice(out, choice, head)
     where = f" of {choice.streams:,} streams" if choice.streams else ""
-    print(f"{choice.tried} trials on {len(head.times)} rounds{where}. To use it: braided run … --parameters {out}")
+    print(f"{choice.tried} trials on {len(head.times)} rounds{where}.", end=" ")
+    print(f"To use it: braided run … --parameters {printable(out)}")
 
 
 def forecast(
@@ -211,20 +244,22 @@ def forecast(
     from braided.runs import learn, load_forecaster
     from braided.state import save as save_model
 
-    forecaster = load_forecaster(model)
-    if files:
-        before = forecaster.rounds
-        with progress() as tell:
-            learn(forecaster, _open_for(forecaster, files, sort_rows), tell)
-        until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
-        print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
-    if save is not None:
-        save_model(forecaster, save)
+    insist_apart([Path(name) for name in files or ()], [] if save is None else [save])
+    with sole_writer(file=save):
+        forecaster = load_forecaster(model)
+        if files:
+            before = forecaster.rounds
+            with progress() as tell:
+                learn(forecaster, _open_for(forecaster, files, sort_rows), tell)
+            until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
+            print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
+        if save is not None:
+            save_model(forecaster, save)
     made = forecaster.ahead()
     left = [task for task in forecaster.tasks if task not in set(made.tasks)]
     if left:
         print(f"no forecast for {listed(left)}: the last round has no value of theirs", file=sys.stderr)
-    _print_forecasts(made, form, bool(forecaster.about.get("utc")))
+    print_forecasts(made, form, bool(forecaster.about.get("utc")))
 
 
 def inspect(
@@ -234,11 +269,17 @@ def inspect(
     from rich.markup import escape
 
     import braided
-    from braided.forecasting import Forecaster
+    from braided.forecasting import Forecaster, LiveRounds
     from braided.report.run_tables import facts, links
+    from braided.runs.start import insist_origin
 
     loaded = braided.load(model)
+    if isinstance(loaded, Forecaster):
+        insist_origin(loaded, model)
     screen = console()
+    if isinstance(loaded, LiveRounds):
+        screen.print(f"{loaded.describe()} from standard input; there is no model yet", highlight=False)
+        return
     for name, text in facts(loaded).items():
         screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Forecaster):
@@ -267,9 +308,10 @@ def _settings(
     model: Path | None,
 ) -> Settings:
     from braided.runs import Settings, read_choice
+    from braided.streams.sources import is_there
 
     given: dict[str, Any] = {"methods": split(method)}
-    if parameters and "=" in parameters and not Path(parameters).exists():
+    if parameters and "=" in parameters and not is_there(parameters):
         given["parameters"] = _numbers(parameters)
     elif parameters:
         given = read_choice(Path(parameters))
@@ -292,26 +334,19 @@ def _numbers(text: str) -> dict[str, float]:
 
 def _open(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
     from braided.streams import EMBEDDED, open_panel, open_rounds
+    from braided.streams.sources import is_there
 
     if "-" in files:
         raise InputError("- (standard input) stands alone, and only in `braided run`: give files otherwise")
     known = (*EMBEDDED, "synthetic")
-    if len(files) == 1 and (files[0] in known or not Path(files[0]).exists()):
+    if len(files) == 1 and (files[0] in known or not is_there(files[0])):
         return open_rounds(open_panel(files[0]), sort_rows=sort_rows)
     return open_rounds(files[0] if len(files) == 1 else files, sort_rows=sort_rows, **columns)
 
 
-def _columns(forecaster: Forecaster) -> dict[str, Any]:
-    """The columns that the model was learned from."""
-    known = forecaster.about.get("columns") or {}
-    features = tuple(known.get("features") or ())
-    names = {name: known.get(name) or None for name in ("time", "task", "value")}
-    return names | {"features": features}
-
-
 def _open_for(forecaster: Forecaster, files: list[str], sort_rows: int) -> Rounds:
     """Open files with the columns that the model knows, or with others if they have none of these names."""
-    columns = _columns(forecaster)
+    columns = columns_of(forecaster)
     try:
         return _open(files, sort_rows, **columns)
     except InputError:
@@ -328,85 +363,3 @@ def _show(forecaster: Forecaster) -> None:
         show(table, screen)
     for sentence in in_words(forecaster):
         screen.print(f"• {sentence}", highlight=False, markup=False)
-
-
-def _print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:
-    """One forecast a line; the table is for people."""
-    from braided.runs.output import LINE, as_csv, as_json, lines_of
-
-    if form == "table":
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        shown = RichTable(box=None, pad_edge=False)
-        for column in LINE:
-            shown.add_column(column, justify="left" if column in ("time", "task") else "right")
-        for row in lines_of(made, is_utc):
-            shown.add_row(
-                *(Text("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)) for cell in row)
-            )
-        console().print(shown)
-        return
-    if form == "csv" and header:
-        print(",".join(LINE))
-    for row in lines_of(made, is_utc):
-        print(as_csv(row) if form == "csv" else as_json(row))
-    sys.stdout.flush()
-
-
-def _live(
-    columns: dict[str, Any], settings: Settings, save: Path | None, every: int, on_error: str, warm_up: int
-) -> None:
-    """Read lines from standard input until it ends, or the program is told to; print forecasts as they can be made."""
-    from braided.runs import Live, load_forecaster
-    from braided.state import save as save_model
-
-    def note(text: str) -> None:
-        print(f"braided: {text}", file=sys.stderr, flush=True)
-
-    forecaster = load_forecaster(Path(settings.model)) if settings.model else None
-    named = {} if forecaster is None else _columns(forecaster)
-    named |= {name: given for name, given in columns.items() if given}
-    live = Live(settings, forecaster, warm_up=warm_up, note=note, **named)
-    printed, skipped, number, saved = False, 0, 0, live.samples
-
-    def put(forecasts: list[Forecasts]) -> None:
-        nonlocal printed
-        for made in forecasts:
-            _print_forecasts(made, live.lines.form or "json", live.lines.is_utc, header=not printed)
-            printed = True
-
-    def keep() -> None:
-        if save is not None and live.forecaster is not None:
-            save_model(live.forecaster, save)
-
-    with stoppable() as busy:
-        try:
-            for number, raw in enumerate(sys.stdin.buffer, start=1):
-                with busy():
-                    try:
-                        put(live.feed(_decoded(raw, number), number))
-                    except InputError as error:
-                        if on_error == "stop":
-                            raise
-                        skipped += 1
-                        if skipped <= MOST_NOTES:
-                            note(str(error) + "; further bad lines are counted only" * (skipped == MOST_NOTES))
-                    if live.samples - saved >= every:
-                        keep()
-                        saved = live.samples
-            put(live.end())
-        finally:
-            keep()
-    if not printed:
-        raise InputError(
-            f"none of {number} lines of standard input could be used: send JSON objects, or CSV with a header"
-        )
-    note(f"standard input ended after {number} lines, {skipped} of them bad; the model has learned {live.samples}")
-
-
-def _decoded(raw: bytes, number: int) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"line {number} is no UTF-8 text ({error.reason}): send it as UTF-8") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,9 @@ import typer
 
 from braided.cli.console import Debug, Jobs, console, progress, show, split
 from braided.errors import InputError
+from braided.files import insist_apart, sole_writer
+from braided.printable import printable
+from braided.processes import workers
 
 if TYPE_CHECKING:
     from braided.streams import Panel
@@ -60,7 +62,7 @@ def study(
 
     What is finished stays in the folder: stopped and started again, the study goes on where it was.
     """
-    from braided.report import write_report
+    from braided.report import insist_own_pages, write_report
     from braided.streams import EMBEDDED, open_panel
     from braided.study import METHODS, plan_for
     from braided.study.plan import WINDOWS
@@ -73,11 +75,15 @@ def study(
     called = [panel.name for panel in panels]
     if len(set(called)) < len(called):
         raise InputError(f"two data of one name among {', '.join(called)}: each has a folder of its name; rename one")
-    studies = [_run(plan, panel, jobs, fresh, out) for plan, panel in zip(plans, panels, strict=True)]
-    for results in studies:
-        _show(results)
-    page = write_report(studies, out)
-    print(f"\nThe study took {perf_counter() - began:.0f} s. Report: {page.resolve()}")
+    workers(jobs)  # refused before anything is written
+    insist_apart([Path(name) for name in data or () if Path(name).exists()], [out / "store"])
+    insist_own_pages(out)
+    with sole_writer(folder=out):
+        studies = [_run(plan, panel, jobs, fresh, out) for plan, panel in zip(plans, panels, strict=True)]
+        for results in studies:
+            _show(results)
+        page = write_report(studies, out)
+    print(f"\nThe study took {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
 
 
 def list_methods(debug: Debug = False) -> None:
@@ -93,26 +99,29 @@ def list_methods(debug: Debug = False) -> None:
 
 
 def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results:
-    from braided.study import Results, run_study
+    from braided.study import Results, Store, run_study
 
     folder = out / "store" / panel.name
-    if fresh and (folder / "plan.json").exists():
-        shutil.rmtree(folder)
+    if fresh:
+        Store(folder).clear()
     with progress() as tell:
 
         def told(done: int, total: int, last: str) -> None:
-            tell(f"{panel.name} {last}", done / max(total, 1), f"{done}/{total}")
+            tell(f"{printable(panel.name)} {last}", done / max(total, 1), f"{done}/{total}")
 
         return Results(run_study(plan, panel, folder, jobs, told))
 
 
 def _show(results: Results) -> None:
+    from rich.markup import escape
+
     from braided.report.tables import findings, tables
 
     screen = console()
     what = "synthetic data, " if results.about["synthetic"] else ""
     size = f"{results.windows} window{'s' * (results.windows > 1)} of {results.about['length']} steps"
-    screen.print(f"\n[bold]{results.name}[/], {len(results.tasks)} tasks, {size} ({what}{results.about['source']})")
+    name, source = (escape(printable(text)) for text in (results.name, results.about["source"]))
+    screen.print(f"\n[bold]{name}[/], {len(results.tasks)} tasks, {size} ({what}{source})")
     for table in tables(results):
         if table.group != "other":
             show(table, screen)

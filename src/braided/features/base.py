@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
+from braided.errors import InputError
 from braided.types import Floats
 
 
@@ -31,6 +32,12 @@ class Chain(FeatureMap):
     """Several maps, one after the other."""
 
     maps: tuple[FeatureMap, ...]
+
+    def __post_init__(self) -> None:
+        """Check that all are maps."""
+        for part in self.maps:
+            if not isinstance(part, FeatureMap):
+                raise InputError(f"{part!r:.80} is not a feature map: chain feature maps only")
 
     def width(self, n_features: int) -> int:
         """Return the width after the last map."""

@@ -100,23 +100,25 @@ class Lags:
         for name, why in {"fill": "fills changes", "level": "goes with changes"}.items():
             if getattr(self, name) and not self.difference:
                 raise InputError(f"{name}=True {why}: it needs difference=True")
+        for name in ("difference", "gap", "bias", "fill", "level"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
         object.__setattr__(self, "count", count(self.count, "count"))
         object.__setattr__(self, "neighbours", count(self.neighbours, "neighbours", least=0))
 
     @property
     def n_features(self) -> int:
         """How many features a sample has."""
-        return self.n_own + self.neighbours + bool(self.gap) + bool(self.bias)
+        return self.n_own + self.neighbours + self.gap + self.bias
 
     @property
     def n_own(self) -> int:
         """How many of them, the first, are the task's own past."""
-        return self.count + bool(self.level)
+        return self.count + self.level
 
     @property
     def reach(self) -> int:
         """How many steps back a sample looks."""
-        return max(self.count, self.neighbours) + bool(self.difference)
+        return max(self.count, self.neighbours) + self.difference
 
     def samples(
         self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None, extras: Floats | None = None

@@ -9,9 +9,11 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.types import Ints, Times
+from braided.validate import count
 
 GAP = 1.5  # a step this many times as long as nine of ten is a gap
 NEVER = -(2**63)  # the last time, before the first round
+LARGEST_STAMP = 2**62 - 1  # so that a time plus a step fits 64 bits
 DAY = 86_400_000_000  # microseconds
 UNITS = {"day": DAY, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
 
@@ -37,6 +39,14 @@ class Clock:
     longest: int = 1  # that nine of ten do not exceed; half as much again is a gap
     weekdays: tuple[int, ...] = ()  # the most frequent step after each day of the week, if they are days
     monthly: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that time goes forward."""
+        for step in (self.step, self.longest, *self.weekdays):
+            count(step, "step of the clock", most=LARGEST_STAMP)
+        object.__setattr__(self, "monthly", bool(self.monthly))
+        if len(self.weekdays) not in (0, 7):
+            raise InputError(f"weekdays has {len(self.weekdays)} steps: give one for each day of the week, or none")
 
     @classmethod
     def measure(cls, times: Times) -> Clock:

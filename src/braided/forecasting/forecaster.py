@@ -7,6 +7,7 @@ for a moment does not depend on how the values before arrived: all at once, in p
 | what happens              | what it does                                                                      |
 |---------------------------|-----------------------------------------------------------------------------------|
 | a value is missing        | that task is absent; it is forecast again after its next value (`Lags.fill`)      |
+| a value is beyond 1e150   | counts as missing, and is reported; so does one beyond 1e100 typical changes      |
 | a step is far too long    | lags do not reach across the gap                                                  |
 | a new task                | joins after 20 values, as alike to others as those are to each other on average   |
 | a task ends               | stays, and is no longer forecast                                                  |
@@ -28,6 +29,7 @@ for a moment does not depend on how the values before arrived: all at once, in p
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
@@ -36,16 +38,16 @@ import numpy as np
 from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
-from braided.forecasting.clock import NEVER, Clock, as_stamps
+from braided.forecasting.clock import LARGEST_STAMP, NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.record import Record
-from braided.forecasting.units import FIRST, LARGEST, Units
+from braided.forecasting.units import FIRST, LARGEST, Units, without_too_large
 from braided.forecasting.usual import Usual
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
 from braided.learners.samples import plain_time
 from braided.types import Floats, Ints
-from braided.validate import share
+from braided.validate import MOST_COUNTED, count, insist_numbers, share
 
 JOIN_AFTER = FIRST  # values, from which a new task's units are measured
 GOLDEN = 0.6180339887  # multiples of it are spread evenly
@@ -102,13 +104,13 @@ class Forecaster:
                 raise InputError(f"{name} has other tasks than the learner: give all the same")
         if not lags.difference:
             raise InputError("lags has difference=False: a forecaster forecasts changes")
-        n_extras = 0 if extras is None else extras.mean.size
+        self._n_extras = n_extras = 0 if extras is None else extras.mean.size
         for one, expected in ((learner, lags.n_features + n_extras), (single, lags.n_own + 1 + n_extras)):
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
         self.extras, self.clock, self.about = extras, clock or Clock(), dict(about or {})
-        self.coverage, self.tame = share(coverage, "coverage"), tame
+        self.coverage, self.tame = share(coverage, "coverage"), bool(tame)
         self._usual = Usual.blank(graph.n_tasks, learner.n_features)
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
@@ -121,7 +123,8 @@ class Forecaster:
         self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
         self.irregular = 0  # steps that are longer than usual, but no gaps
-        self.absent = 0  # values that did not come, of those that would have counted
+        self.absent = 0  # values that did not come or were too large, of those that would have counted
+        self.too_large = 0  # values too large to use, which count as missing
         self.unforecast = 0  # values that came without a forecast: the one before was missing
 
     @property
@@ -163,6 +166,9 @@ class Forecaster:
         if not len(stamps):
             return self.nothing()
         self.is_dated = dated
+        table, too_large = without_too_large(table)
+        more = without_too_large(more)[0] if more.size else more
+        self.too_large += too_large
         self._meet(keys)
         made: list[Forecasts] = []
         first = 0
@@ -191,6 +197,11 @@ class Forecaster:
             before = "dates" if self.is_dated else "integers"
             raise InputError(f"times has dtype {given.dtype}: those of the rounds before were {before}")
         stamps = as_stamps(given)
+        for place in np.flatnonzero(np.abs(stamps) > LARGEST_STAMP)[:1]:
+            raise InputError(
+                f"times[{place}] is {given[place]}: give times between {-LARGEST_STAMP} and {LARGEST_STAMP}, or in a "
+                "coarser unit"
+            )
         earlier = np.append(self.last_stamp, stamps[:-1])[: len(stamps)]
         for place in np.flatnonzero(stamps <= earlier)[:1]:
             before = self._time(int(earlier[place]))
@@ -199,7 +210,7 @@ class Forecaster:
 
     def _tables(self, values: Any, extras: Any, shape: tuple[int, int]) -> tuple[Floats, Floats]:
         table = np.asarray(values, dtype=np.float64)
-        n_extras = self._recent_extras.shape[2]
+        n_extras = self._n_extras
         more = np.empty((*shape, 0)) if extras is None else np.asarray(extras, dtype=np.float64)
         for name, array, expected in (("values", table, shape), ("extras", more, (*shape, n_extras))):
             if array.shape != expected:
@@ -246,7 +257,7 @@ class Forecaster:
         self.graph = self.graph.join(task, similar)
         for learner in (self.learner, self.single):
             if learner is not None:
-                learner.add_task(task, similar if learner.shares else None)
+                self._let_join(learner, task, similar if learner.shares else None)
         self.record.join()
         fresh = [[self._calibration[:, LOG_FACTOR].mean(), 0.0, 0.0]]
         self._calibration = np.concatenate([self._calibration, fresh])
@@ -255,6 +266,15 @@ class Forecaster:
         order.insert(n_tasks, order.pop(self.columns.index(task)))
         self.columns = [self.columns[place] for place in order]
         self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
+
+    def _let_join(self, learner: Learner, task: TaskKey, similar: dict[TaskKey, float] | None) -> None:
+        """Add a task; if that fails numerically, reset the learner first and count a breakdown."""
+        try:
+            learner.add_task(task, similar)
+        except NumericalError:
+            learner.reset()
+            learner.add_task(task, similar)
+            self.breakdowns += learner is self.learner
 
     def _usual_links(self) -> dict[TaskKey, float]:
         """As alike as others are on average: to all, or on a sparse graph to so many, spread, as keep it as sparse."""
@@ -275,7 +295,8 @@ class Forecaster:
         row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
         values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
         further = np.concatenate([self._recent_extras, np.insert(more, gaps, np.nan, axis=0)])
-        samples = self.lags.samples(*self._known(values, further)).between(self.lags.reach, len(values))
+        known = self._known(values, further)
+        samples = self.lags.samples(*known).between(self.lags.reach, len(values))
         X, y, names, steps, level, previous = samples
         places, row = self.graph.indices(names), row[steps - self.lags.reach]
         if self.tame:
@@ -291,7 +312,8 @@ class Forecaster:
         if record:
             errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
             self.record.add(np.clip(errors, -LARGEST, LARGEST), widths, places, row, len(stamps))
-        absent = int(np.isnan(table[:, : len(self.tasks)]).sum())
+        absent = int(np.count_nonzero(np.isnan(known[0][self.lags.reach :]))) - len(gaps) * len(self.tasks)
+        self.too_large += absent - int(np.count_nonzero(np.isnan(table[:, : len(self.tasks)])))
         if record:
             self.absent += absent
             self.unforecast += len(stamps) * len(self.tasks) - absent - len(y)
@@ -349,7 +371,7 @@ class Forecaster:
     def forget_record(self) -> None:
         """Begin a new record of errors; what was learned stays."""
         self.record = Record.blank(len(self.tasks))
-        self.absent = self.unforecast = self.gaps = self.irregular = self.breakdowns = 0
+        self.absent = self.unforecast = self.too_large = self.gaps = self.irregular = self.breakdowns = 0
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 
@@ -394,13 +416,43 @@ class Forecaster:
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Forecaster:
-        """Return the forecaster that `dump` came from."""
+        """Return the forecaster that `dump` came from; raise InputError if it is inconsistent."""
+        for name, kinds in PARTS.items():
+            if not isinstance(dumped["parts"][name], kinds):
+                raise InputError(f"{name} is a {type(dumped['parts'][name]).__name__}")
         forecaster = cls(**dumped["parts"])
-        for name, value in dumped["state"].items():
-            setattr(forecaster, name, value)
-        forecaster.columns = list(forecaster.columns)
+        for name in STATE:
+            setattr(forecaster, name, dumped["state"].get(name, getattr(forecaster, name)))  # older files lack some
+        forecaster.columns = list(task_keys(forecaster.columns))
         forecaster._waiting = dict(zip(*dumped["waiting"], strict=True))
+        forecaster._insist_sound()
         return forecaster
+
+    def _insist_sound(self) -> None:
+        """Refuse a loaded state whose parts do not belong together."""
+        n_tasks, n_columns, reach = len(self.tasks), len(self.columns), self.lags.reach
+        for name in ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent", "too_large"):
+            count(getattr(self, name), name, least=0, most=MOST_COUNTED)
+        for name in ("first_stamp", "last_stamp"):
+            count(getattr(self, name), name, least=NEVER, most=LARGEST_STAMP)
+        if not isinstance(self.is_dated, bool):
+            raise InputError(f"is_dated is {self.is_dated!r}")
+        insist_numbers(self._recent, "recent values", (reach, n_columns), missing=True)
+        insist_numbers(self._recent_extras, "recent extras", (reach, n_columns, self._n_extras), missing=True)
+        insist_numbers(self._calibration, "calibration", (n_tasks, 3))
+        for values in self._waiting.values():
+            insist_numbers(values, "first values", (len(values),), missing=True)
+        sizes = (len(self.units.centre), len(self.record.counts), len(self._usual.seen))
+        if set(sizes) != {n_tasks} or self._usual.squares.shape[1] != self.learner.n_features:
+            raise InputError("units, record and typical features are of other tasks or features than the learner")
+        if tuple(self.columns[:n_tasks]) != self.tasks or self._waiting.keys() != set(self.columns[n_tasks:]):
+            raise InputError("the columns are not the tasks, followed by those that wait to join")
+        if any(np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER for values in self._waiting.values()):
+            raise InputError(f"a task has {JOIN_AFTER} values or more and has not joined")
+
+    def __copy__(self) -> Forecaster:
+        """Return a copy that shares no state: what one learns, the other does not."""
+        return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         """Say what this is, and what it has seen."""
@@ -408,7 +460,18 @@ class Forecaster:
         return f"Forecaster({self.learner!r}, {self.lags!r}) after {seen}"
 
 
-PARTS = ("learner", "lags", "graph", "units", "single", "extras", "clock", "coverage", "tame", "about")
+PARTS: dict[str, Any] = {  # of what kind each is
+    "learner": Learner,
+    "lags": Lags,
+    "graph": TaskGraph,
+    "units": Units,
+    "single": Learner | None,
+    "extras": Scale | None,
+    "clock": Clock,
+    "coverage": float,
+    "tame": bool,
+    "about": dict,
+}
 STATE = (
     "record",
     "columns",
@@ -418,6 +481,7 @@ STATE = (
     "unforecast",
     "irregular",
     "absent",
+    "too_large",  # not in files of older versions
     "is_dated",
     "first_stamp",
     "last_stamp",

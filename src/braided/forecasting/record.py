@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from braided.types import Floats, Ints
+from braided.validate import MOST_COUNTED, count, insist_numbers
 
 CONTENDERS = ("model", "single", "no change", "last change")  # the columns of squares
 BINS = 512  # of the curve over time; when they are full, neighbours are merged
@@ -28,6 +29,14 @@ class Record:
     curve: Floats = field(default_factory=lambda: np.zeros((BINS, 5)))  # counts and squares, bin by bin
     width: int = 1  # rounds per bin
     rounds: int = 0  # scored
+
+    def __post_init__(self) -> None:
+        """Check what may come from a file."""
+        n_tasks, columns = len(self.counts), len(CONTENDERS)
+        shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
+        for name, shape in (shapes | {"curve": (BINS, 1 + columns)}).items():
+            insist_numbers(getattr(self, name), name, shape)
+        count(self.rounds, "rounds of the record", least=0, most=BINS * count(self.width, "width", most=MOST_COUNTED))
 
     @classmethod
     def blank(cls, n_tasks: int) -> Record:

@@ -9,6 +9,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.types import Floats, Ints
+from braided.validate import LARGEST_VALUE, insist_numbers
 
 LARGEST = 1e100  # in units
 FIRST = 20  # values that the centre is measured on: more would tell, while they are learned, where a task will go
@@ -31,6 +32,16 @@ class Units:
     centre: Floats  # (T,) median of the first 20 values
     scale: Floats  # (T,) root mean square of the changes; the largest count for ten times the others' at most
     logarithm: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what may come from a file."""
+        for name in ("centre", "scale"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        insist_numbers(self.centre, "centre", (len(self.centre),))
+        insist_numbers(self.scale, "scale", (len(self.centre),))
+        object.__setattr__(self, "logarithm", bool(self.logarithm))
+        if not (self.scale > 0.0).all():
+            raise InputError(f"scale holds {self.scale.min():g}: it must be above 0")
 
     @classmethod
     def measure(cls, values: Floats, logarithm: bool = False) -> Units:
@@ -70,6 +81,17 @@ class Units:
         changes = np.diff(logarithms(values) if self.logarithm else values)
         scale = other.scale if np.nan_to_num(changes).any() else np.median(self.scale)
         return Units(np.append(self.centre, other.centre), np.append(self.scale, scale), self.logarithm)
+
+
+def without_too_large(values: Floats) -> tuple[Floats, int]:
+    """Return values with NaN for those that are too large to use, and how many those are.
+
+    >>> without_too_large(np.array([1.0, -1e200, np.nan]))
+    (array([ 1., nan, nan]), 1)
+    """
+    too_large = np.abs(values) > LARGEST_VALUE
+    count = int(np.count_nonzero(too_large))
+    return (np.where(too_large, np.nan, values), count) if count else (values, 0)
 
 
 def _mean_square(squares: Floats, counts: Ints) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from braided._compiled.tame import tame_inplace
 from braided.types import Floats, Ints
+from braided.validate import insist_numbers
 
 
 @final
@@ -28,6 +29,12 @@ class Usual:
 
     squares: Floats  # (T, d)
     seen: Floats  # (T,) inputs that they are the means of, as far as they are remembered
+
+    def __post_init__(self) -> None:
+        """Check what may come from a file."""
+        n_tasks, n_features = np.shape(self.squares)
+        insist_numbers(self.squares, "squares", (n_tasks, n_features))
+        insist_numbers(self.seen, "seen", (n_tasks,))
 
     @classmethod
     def blank(cls, n_tasks: int, n_features: int) -> Usual:

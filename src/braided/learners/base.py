@@ -7,6 +7,7 @@ each in the interleaved protocol, a whole round in the synchronous one.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -16,17 +17,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from braided._compiled.step import UNUSUAL
-from braided.errors import FileError, InputError, NumericalError
+from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
-from braided.graph import TaskGraph, TaskKey, Tasks
+from braided.graph import TaskGraph, TaskKey, Tasks, insist_graph
 from braided.learners.samples import NO_ROUND, Batch, as_label, as_labels, as_weights, grouping
+from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
-from braided.validate import count, floats, not_negative, real, same_length
+from braided.validate import count, floats, not_negative, real, same_length, stored_integer
 
 MOST = 1e300  # of a ratio
 NOTHING: Floats = np.empty(0)
 FLOAT = np.dtype(np.float64)
 MISSING = "drop the sample, or fill the value, beforehand"
+RESCALE = "scale features and targets to about 1, raise the penalty, or reset the model"
 
 
 class Health(NamedTuple):
@@ -68,12 +71,14 @@ class Learner(ABC):
 
     def __init__(self, graph: TaskGraph, n_features: int) -> None:
         """Check what all learners share, and start."""
-        if not isinstance(graph, TaskGraph):
-            raise InputError(f"graph is a {type(graph).__name__}: make a TaskGraph of it first")
+        insist_graph(graph)
         self.graph = graph
         self.n_features = count(n_features, "n_features")
-        self._derive(graph)
-        self.reset()
+        with numerical_errors(
+            f"{type(self).__name__} can't start from this graph", "bring penalty and ridge closer to 1"
+        ):
+            self._derive(graph)
+            self.reset()
 
     # What a learner is made of ---------------------------------------------------------------------------------
 
@@ -172,8 +177,11 @@ class Learner(ABC):
             self.samples += 1
             self._last_round = label
             return
-        columns = ([y], [position], [weight], [1], [opens], [label])
-        batch = Batch(x.reshape(1, -1), *map(np.array, columns))
+        target, positions, weights, ends, opened, labels = map(
+            np.array, ([y], [position], [weight], [1], [opens], [label])
+        )
+        sample = (x.reshape(1, -1), target, positions, weights)
+        batch = Batch(*sample, ends, opened, labels, self._last_round)
         self._account(batch, self._absorb(batch))
 
     def learn_many(
@@ -251,13 +259,15 @@ class Learner(ABC):
         graph = self.graph.join(task, similar_to)
         if not self.shares:
             graph = TaskGraph.independent(graph.tasks)
-        self._settle(graph, self._joined(graph))
+        with numerical_errors(f"task {task!r} can't join, and the model is as it was", RESCALE):
+            self._settle(graph, self._joined(graph))
 
     def remove_task(self, task: TaskKey) -> None:
         """Let a task leave."""
         position = self.graph.index(task)
         graph = self.graph.leave(task)
-        self._settle(graph, self._left(graph, position))
+        with numerical_errors(f"task {task!r} can't leave, and the model is as it was", RESCALE):
+            self._settle(graph, self._left(graph, position))
 
     @property
     def health(self) -> Health:
@@ -268,6 +278,10 @@ class Learner(ABC):
     def coef(self) -> Floats:
         """The weights (T, d) of a linear learner."""
         raise AttributeError(f"{type(self).__name__} has no coef: it is not linear in its features")
+
+    def __copy__(self) -> Self:
+        """Return a copy that shares no state: what one learns, the other does not."""
+        return copy.deepcopy(self)
 
     def __ror__(self, features: FeatureMap) -> Learner:
         """Compose: `features | learner`; the learner's `n_features` counts the inputs of the features."""
@@ -309,7 +323,7 @@ class Learner(ABC):
         labels = np.full(len(X), NO_ROUND) if rounds is None else as_labels(rounds)
         for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
             same_length(column, name, len(X))
-        return Batch(X, y, positions, weights, *grouping(labels, self._last_round, grouped), labels)
+        return Batch(X, y, positions, weights, *grouping(labels, self._last_round, grouped), labels, self._last_round)
 
     def _account(self, batch: Batch, learned: int, mean: Floats = NOTHING, std: Floats = NOTHING) -> None:
         self.samples += int(learned)
@@ -330,8 +344,15 @@ class Learner(ABC):
             raise InputError(f"{type(self).__name__} has no variance: ask for forecasts without with_std")
         return np.empty(n), np.empty(n if with_std else 0)
 
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        """Refuse loaded arrays that compiled code could not rely on, before anything of their size is allocated."""
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):
+                raise InputError(f"{name} is a {type(array).__name__}: it must be an array")
+
     def _fits(self, state: Any) -> bool:
-        """Whether a loaded state has the shapes that compiled code relies on."""
+        """Whether a loaded state has the shapes of a fresh one."""
         return all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(state, self.state, strict=True))
 
     def _settle(self, graph: TaskGraph, state: Any) -> None:
@@ -351,13 +372,17 @@ class Learner(ABC):
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
-        """Return the learner that `dump` came from."""
-        model = cls(dumped["graph"], dumped["n_features"], **dumped["parameters"])
+        """Return the learner that `dump` came from; raise InputError if it is inconsistent."""
+        graph, d = dumped["graph"], count(dumped["n_features"], "n_features")
+        insist_graph(graph)
+        cls._check_arrays(dumped["state"], graph.n_tasks, d)
+        model = cls(graph, d, **dumped["parameters"])
         state = type(model.state)(**dumped["state"])
         if not model._fits(state):
-            raise FileError(f"the arrays of this {cls.__name__} do not fit its tasks and features: restore a copy")
+            raise InputError(f"the arrays of this {cls.__name__} do not fit its tasks and features")
         model.state = state
-        model.samples, model._last_round = dumped["samples"], dumped["last_round"]
+        model.samples = count(dumped["samples"], "samples", least=0)
+        model._last_round = stored_integer(dumped["last_round"], "last_round")
         return model
 
 

@@ -32,7 +32,6 @@ import scipy.linalg
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from braided.errors import NumericalError
 from braided.graph import TaskGraph
 from braided.learners.moments import MomentLearner
 from braided.types import Floats, Ints
@@ -65,11 +64,8 @@ class GraphRidge(MomentLearner):
         return float(np.linalg.norm(self._slope(W) + self.penalty * (self.graph.relation @ W)) / size) if size else 0.0
 
     def _solve(self) -> Floats:
-        try:
-            self._system = self._factorised()
-            return self._system(self.state.targets.ravel()).reshape(-1, self.n_features)
-        except (np.linalg.LinAlgError, RuntimeError, ValueError) as error:
-            raise NumericalError(f"GraphRidge: {error}: scale the features to about 1, or raise penalty") from error
+        self._system = self._factorised()
+        return self._system(self.state.targets.ravel()).reshape(-1, self.n_features)
 
     def _factorised(self) -> Solve:
         A, d = self.graph.relation, self.n_features

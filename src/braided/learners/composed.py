@@ -11,7 +11,7 @@ from braided.graph import TaskGraph
 from braided.learners.base import Health, Learner
 from braided.learners.samples import Batch
 from braided.types import Floats, Ints
-from braided.validate import floats
+from braided.validate import count, floats, stored_integer
 
 
 @final
@@ -63,8 +63,8 @@ class Composed(Learner):
         return self.learner.coef
 
     def _derive(self, graph: TaskGraph) -> None:
+        self.learner._derive(graph)  # first: it may refuse the graph, and then nothing changes
         self.learner.graph = graph
-        self.learner._derive(graph)
 
     def _start(self) -> Any:
         return self.learner._start()
@@ -103,9 +103,16 @@ class Composed(Learner):
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Composed:
-        """Return the composition that `dump` came from."""
-        model = cls(dumped["features"], dumped["learner"].with_features(dumped["n_features"]))
-        model.learner, model._last_round = dumped["learner"], dumped["_last_round"]
+        """Return the composition that `dump` came from, made of its parts as they are."""
+        features, learner, n_features = dumped["features"], dumped["learner"], count(dumped["n_features"], "n_features")
+        if not (isinstance(features, FeatureMap) and isinstance(learner, Learner)):
+            raise InputError(f"a {type(features).__name__} and a {type(learner).__name__} can't be composed")
+        if features.width(n_features) != learner.n_features:
+            raise InputError(f"the features are {features.width(n_features)}, the learner has {learner.n_features}")
+        model = cls.__new__(cls)
+        model.features, model.learner, model.graph, model.n_features = features, learner, learner.graph, n_features
+        model.has_std, model.shares = learner.has_std, learner.shares
+        model._last_round = stored_integer(dumped["_last_round"], "last_round")
         return model
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,15 @@ from braided._compiled.dictionary import (
 from braided._compiled.kernel_rls import forecast_inplace, progressive_inplace
 from braided._compiled.kernels import coherent
 from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
-from braided.errors import InputError, NumericalError
+from braided.errors import InputError
 from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
 from braided.learners.samples import Batch
-from braided.matrices import inverse
+from braided.matrices import inverse, numerical_errors
 from braided.types import Floats, Ints
-from braided.validate import count, fraction, not_negative, positive
+from braided.validate import MOST_COUNTED, count, fraction, insist_integers, insist_numbers, not_negative, positive
 
 FIRST_CAPACITY = 16
 
@@ -213,18 +214,31 @@ class KernelLearner(Learner):
         if needed > capacity:
             self.state = _padded(self.state, max(capacity, needed - capacity))
 
-    def _fits(self, state: Any) -> bool:
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
         """Dictionaries may have any capacity, and the prior rows of tasks that left."""
-        capacity, n_rows = state.inputs.shape[1], len(state.prior)
-        alike = _padded(self.state, capacity - FIRST_CAPACITY)._replace(prior=np.empty((n_rows, n_rows)))
-        if not all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(state, alike, strict=True)):
-            return False
-        bounded = (
-            (state.sizes, capacity),
-            (state.rows, n_rows - 1),
-            (state.places, [len(state.inputs) - 1, n_rows - 1]),
-        )
-        return all(((numbers >= 0) & (numbers <= most)).all() for numbers, most in bounded)
+        n = 1 if cls.shares else n_tasks
+        n_rows, capacity = len(arrays["prior"]), np.shape(arrays["inputs"])[1]
+        elements, square = (n, capacity), (n, capacity, capacity)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("norms", "precision", "usage", "age", "weights"), elements)
+        shapes |= {"inputs": (*elements, d), "factor": square, "covariance": square, "totals": (n, 3)}
+        shapes |= {"prior": (n_rows, n_rows), "errors": (n_tasks + 1, 3)}
+        for name, shape in shapes.items():
+            insist_numbers(arrays[name], name, shape)
+        sizes, places = arrays["sizes"], arrays["places"]
+        insist_integers(sizes, "sizes", (n,), 0, capacity)
+        insist_integers(arrays["rows"], "rows", elements, 0, n_rows - 1)
+        insist_integers(places, "places", (n_tasks, 2), 0, max(n, n_rows) - 1)
+        insist_integers(places[:, 0], "dictionaries", (n_tasks,), 0, n - 1)
+        insist_integers(places[:, 1], "rows of tasks", (n_tasks,), 0, n_rows - 1)
+        insist_integers(arrays["evicted"], "evicted", (n,), 0, MOST_COUNTED)
+        used = np.arange(capacity) < sizes[:, None]
+        diagonals = (arrays["factor"].diagonal(axis1=1, axis2=2), arrays["norms"], arrays["precision"])
+        if not all((diagonal[used] > 0.0).all() for diagonal in diagonals):
+            raise InputError("an element of a dictionary has a norm, precision or pivot that is not positive")
+
+    def _fits(self, state: Dictionaries) -> bool:
+        return bool((state.sizes <= self._limits.budget).all())
 
 
 def _padded(state: Dictionaries, extra: int) -> Dictionaries:
@@ -250,10 +264,8 @@ def with_prior(
         return state
     inputs, rows = state.inputs[0, :m], state.rows[0, :m]
     K = prior[np.ix_(rows, rows)] * np.array([kernel(inputs.copy(), x.copy()) for x in inputs])
-    try:
+    with numerical_errors("the dictionary is singular under the enlarged graph", "raise novelty"):
         U: Floats = scipy.linalg.cholesky((K + K.T) / 2.0)
-    except (np.linalg.LinAlgError, ValueError) as error:
-        raise NumericalError("the dictionary is singular under the enlarged graph: raise novelty") from error
     information = inverse(symmetric(state.covariance[0, :m, :m]) * state.totals[0, SCALE])
     beta = state.weights[0, :m]
     turn = scipy.linalg.solve_triangular(state.factor[0, :m, :m], U.T, trans="T").T  # U' U⁻¹
@@ -276,5 +288,6 @@ def dual_weights(state: Dictionaries, f: int) -> Floats:
     m = int(state.sizes[f])
     if m == 0:
         return np.zeros(0)
-    alpha: Floats = scipy.linalg.solve_triangular(state.factor[f, :m, :m], state.weights[f, :m])
+    with numerical_errors("the weights of the dictionary can't be found", "raise novelty"):
+        alpha: Floats = scipy.linalg.solve_triangular(state.factor[f, :m, :m], state.weights[f, :m])
     return alpha

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import Health, Learner
 from braided.learners.samples import NO_ROUND, Batch
 from braided.types import Flags, Floats, Ints
-from braided.validate import positive
+from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
 
 
 class FilterLearner(Learner):
@@ -52,14 +53,16 @@ class FilterLearner(Learner):
         self._at_once = {}
         if isinstance(self.forgetting, Exponential | Directional):  # which know no time but the opening of rounds
             clock = np.array([NO_ROUND])
-            self._at_once = {opens: self._steps(np.array([opens]), clock, graph.tasks) for opens in (False, True)}
+            self._at_once = {
+                opens: self._steps(np.array([opens]), clock, NO_ROUND, graph.tasks) for opens in (False, True)
+            }
 
     @abstractmethod
     def _prior_of(self, graph: TaskGraph) -> Prior:
         """Return what the weights start from."""
 
-    def _steps(self, opens: Flags, labels: Ints, tasks: tuple[TaskKey, ...]) -> Steps:
-        return steps_of(self.forgetting, self._prior, tasks, opens, labels, self._last_round, NO_ROUND)
+    def _steps(self, opens: Flags, labels: Ints, last: int, tasks: tuple[TaskKey, ...]) -> Steps:
+        return steps_of(self.forgetting, self._prior, tasks, opens, labels, last, NO_ROUND)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         arguments: tuple[Any, ...] = (mean, std, *self.state[:6], X, tasks, 0, len(tasks))
@@ -73,6 +76,25 @@ class FilterLearner(Learner):
     def _run(self, steps: Steps, batch: Batch, mean: Floats, std: Floats) -> int:
         arguments: tuple[Any, ...] = (*batch.columns, *steps, self.robust or 0.0, mean, std)
         return progressive_inplace(self.state, *arguments)
+
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        n_filters = 1 if cls.shares else n_tasks
+        n, room = d * n_tasks // n_filters, np.shape(arrays["terms"])[1]
+        shapes = {
+            "weights": (n_filters, n),
+            "covariance": (n_filters, n, n),
+            "totals": (n_filters, 3),
+            "terms": (n_filters, room, n),
+            "losses": (n_filters, room),
+            "base": (n_filters, n, n),
+            "gained": (n_tasks, d, d),
+            "errors": (n_tasks + 1, 3),
+        }
+        for name, shape in shapes.items():
+            insist_numbers(arrays[name], name, shape)
+        insist_integers(arrays["pending"], "pending", (n_filters,), 0, room)
+        insist_integers(arrays["guarded"], "guarded", (n_filters,), 0, MOST_COUNTED)
 
     def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
         steps = self._at_once.get(opens)

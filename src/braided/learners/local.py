@@ -7,9 +7,10 @@ memory, too. A task that leaves stays in there, as what it has taught others han
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -41,11 +42,13 @@ from braided._compiled.solve import (
     turn_inplace,
 )
 from braided._compiled.step import RESIDUAL, SCALE
+from braided.errors import InputError
 from braided.graph import TaskGraph
 from braided.learners.joining import arrival, errors_with_one_more
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
+from braided.validate import insist_integers, insist_numbers, insist_offsets
 
 THREADED = 20_000  # tasks from which a round is worth more than one thread
 THREADS = 4  # at most: what bounds a round is the memory, which more of them do not make faster
@@ -128,18 +131,29 @@ def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
     )
 
 
-def fits(local: Local, n_tasks: int, d: int) -> bool:
-    """Whether a loaded state has the shapes, and its indices the range, that compiled code relies on."""
-    n, n_links = len(local.weights), len(local.links)
-    graph = ((n + 1,), (n_links,), (n_links,), (n,), (n_links,), (n,), (n_tasks,))
-    shapes = ((n, d), (n, d), (n, d, d), (1, 6), (d,), *graph, (n + 1, 3))
-    whole = ("starts", "neighbours", "places")
-    kinds = [np.dtype(np.int64 if name in whole else np.float64) for name in Local._fields]
-    if [(array.shape, array.dtype) for array in local] != [*zip(shapes, kinds, strict=True)]:
-        return False
-    within = ((local.starts, n_links), (local.neighbours, n - 1), (local.places, n - 1))
-    in_range = all(bool(((numbers >= 0) & (numbers <= most)).all()) for numbers, most in within)
-    return in_range and bool(local.starts[-1] == n_links and (np.diff(local.starts) >= 0).all())
+def check(arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+    """Refuse loaded arrays that are not the state of so many tasks, or whose indices are out of range."""
+    n, n_links = len(arrays["weights"]), len(arrays["links"])
+    shapes = {
+        "weights": (n, d),
+        "residual": (n, d),
+        "covariance": (n, d, d),
+        "totals": (1, 6),
+        "squares": (d,),
+        "links": (n_links,),
+        "diagonal": (n,),
+        "first_links": (n_links,),
+        "first_diagonal": (n,),
+        "errors": (n + 1, 3),
+    }
+    for name, shape in shapes.items():
+        insist_numbers(arrays[name], name, shape)
+    places = arrays["places"]
+    insist_offsets(arrays["starts"], "starts", n, n_links)
+    insist_integers(arrays["neighbours"], "neighbours", (n_links,), 0, n - 1)
+    insist_integers(places, "places", (n_tasks,), 0, n - 1)
+    if len(np.unique(places)) < n_tasks:
+        raise InputError("two tasks have the same place")
 
 
 class Runner:

@@ -26,7 +26,8 @@ References: Lencione & Von Zuben, arXiv 2308.01938, Section IV-A; Cao & Liu, arX
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from braided.learners.joining import appended, arrival, expected_weights, withou
 from braided.learners.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
-from braided.validate import positive
+from braided.validate import insist_numbers, positive
 
 
 @final
@@ -86,6 +87,12 @@ class MADMM(Learner):
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         fades = checked_fades(self.forgetting, batch.opens).prod(axis=1)
         return progressive_inplace(self.state, self._smoother, self.rho, *batch.columns, fades, mean)
+
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        for name in Consensus._fields:
+            square = name in ("moments", "factors")
+            insist_numbers(arrays[name], name, (n_tasks, d, d) if square else (n_tasks, d))
 
     def _joined(self, graph: TaskGraph) -> Consensus:
         arrived = arrival(graph)

@@ -23,7 +23,8 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Section IV-A.
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sparse
@@ -35,7 +36,7 @@ from braided.learners.base import Learner
 from braided.learners.joining import arrival, expected_weights
 from braided.learners.samples import Batch
 from braided.types import Floats, Ints
-from braided.validate import positive
+from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
 
 
 @final
@@ -68,6 +69,11 @@ class MOGD(Learner):
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         return progressive_inplace(self.state, self._relation, self.step, *batch.columns, mean)
+
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        insist_numbers(arrays["weights"], "weights", (n_tasks, d))
+        insist_integers(arrays["steps"], "steps", (1,), 0, MOST_COUNTED)
 
     def _joined(self, graph: TaskGraph) -> Descent:
         weights = expected_weights(arrival(graph), self.state.weights)

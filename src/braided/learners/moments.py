@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from braided.errors import NumericalError
 from braided.graph import TaskGraph
-from braided.learners.base import Learner
+from braided.learners.base import RESCALE, Learner
 from braided.learners.joining import appended, without
 from braided.learners.samples import Batch
+from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
-from braided.validate import positive
+from braided.validate import insist_numbers, positive
 
 LARGEST = 1e290  # of an addend, so that sums stay finite
 
@@ -49,8 +51,13 @@ class MomentLearner(Learner):
     def _weights(self) -> Floats:
         """Return the weights, kept until the next sample."""
         if self._solution is None or self._solution[0] is not self.state:
-            self._solution = self.state, self._solve()
+            with numerical_errors(f"{type(self).__name__} can't be solved", RESCALE):
+                self._solution = self.state, self._solve()
         return self._solution[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the solution, which is computed again when needed: a sparse factorisation can't be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_solution", "_system")}
 
     def _slope(self, W: Floats) -> Floats:
         """Return the gradient of the data's term, Φ_t w_t − ψ_t in row t."""
@@ -104,6 +111,11 @@ class MomentLearner(Learner):
                 self.state.totals[t] += v[own].sum(), v[own] @ y[own] ** 2
         self.state = Moments(*self.state)  # another tuple: the solution is out of date
         return int(end)
+
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        for name, shape in {"inputs": (n_tasks, d, d), "targets": (n_tasks, d), "totals": (n_tasks, 2)}.items():
+            insist_numbers(arrays[name], name, shape)
 
     def _joined(self, graph: TaskGraph) -> Moments:
         return appended(self.state, self._empty(1))

@@ -44,10 +44,12 @@ from braided._compiled.step import COUNT, FLOOR, RESIDUAL, SCALE, noise_variance
 from braided.errors import InputError
 from braided.forgetting import (
     Directional,
+    Drift,
     Policy,
     Prior,
     as_forgetting,
     has_own_clocks,
+    insist_own_graph,
     is_uniform,
     uniform_fades,
 )
@@ -58,11 +60,12 @@ from braided.learners.filters import FilterLearner
 from braided.learners.joining import arrival, enlarge, errors_with_one_more
 from braided.learners.local import Runner
 from braided.learners.samples import NO_ROUND, Batch
-from braided.matrices import insist_it_fits
+from braided.matrices import insist_it_fits, inverse
 from braided.types import Floats, Ints
 from braided.validate import choice, fraction
 
 Solver: TypeAlias = Literal["auto", "dense", "blocked", "local"]
+CONCRETE_SOLVERS = ("dense", "blocked", "local")  # what "auto" chooses among
 BLOCKED_FROM = 64  # weights of all tasks
 LOCAL_FROM = 2000
 ROOM = ((4000, 64), (1000, 32), (0, 8))  # weights from which so many samples go into P at once
@@ -127,6 +130,7 @@ class MTWRLS(FilterLearner):
         self.tolerance = fraction(tolerance, "tolerance")
         self.uses = ""
         super().__init__(graph, n_features, penalty, as_forgetting(forgetting), robust, noise)
+        insist_own_graph(self.forgetting, self.tasks)
 
     @property
     def coef(self) -> Floats:
@@ -194,7 +198,7 @@ class MTWRLS(FilterLearner):
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         if isinstance(self.state, Local):
-            fades = uniform_fades(self.forgetting, *batch.clock, self._last_round, NO_ROUND)
+            fades = uniform_fades(self.forgetting, *batch.clock, NO_ROUND)
             return self._runner.progressive(self.state, batch, fades, mean, std)
         return super()._progressive(batch, mean, std)
 
@@ -224,9 +228,13 @@ class MTWRLS(FilterLearner):
         stay = np.delete(np.arange(len(information)), gone)
         shared, own = information[np.ix_(stay, gone)], information[np.ix_(gone, gone)]
         own += FLOOR * self._prior.information[0, position, position] * np.eye(d)
-        information = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
+        P = self.covariance[np.ix_(stay, stay)]
+        try:
+            information = information[np.ix_(stay, stay)] - shared @ np.linalg.solve(own, shared.T)
+        except np.linalg.LinAlgError:  # inputs so large that the task's own information drowns the prior in rounding
+            information = inverse(P)
         weights, errors = (np.delete(rows, position, axis=0) for rows in (self.coef, self.state.errors))
-        return self._changed(self.state, weights, self.covariance[np.ix_(stay, stay)], information, errors)
+        return self._changed(self.state, weights, P, information, errors)
 
     def _changed(
         self, before: Filters, weights: Floats, P: Floats, information: Floats, errors: Floats, grown: float = 0.0
@@ -240,10 +248,15 @@ class MTWRLS(FilterLearner):
         room = 0 if self.uses == "dense" else next(room for least, room in ROOM if weights.size >= least)
         return fresh_filters(*given, self.n_features, self.noise or 0.0, room)
 
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        if arrays.keys() == set(Local._fields):
+            local.check(arrays, n_tasks, d)
+        else:
+            super()._check_arrays(arrays, n_tasks, d)
+
     def _fits(self, state: Filters | Local) -> bool:
-        return (
-            local.fits(state, self.graph.n_tasks, self.n_features) if isinstance(state, Local) else super()._fits(state)
-        )
+        return isinstance(state, Local) or super()._fits(state)  # tasks that left are still in there
 
     def __repr__(self) -> str:
         """Say what this is, what it has seen, and which solver is in use."""
@@ -257,8 +270,15 @@ class MTWRLS(FilterLearner):
     def restore(cls, dumped: Mapping[str, Any]) -> MTWRLS:
         """Return the learner that `dump` came from, with the same solver, whatever would be chosen now."""
         parameters = dumped["parameters"]
-        model = super().restore({**dumped, "parameters": parameters | {"solver": dumped["uses"]}})
-        model.solver = parameters["solver"]
+        solver, uses = (
+            choice(parameters["solver"], "solver", get_args(Solver)),
+            choice(dumped["uses"], "uses", CONCRETE_SOLVERS),
+        )
+        policy = parameters["forgetting"]
+        if isinstance(policy, Drift):  # all tasks that its graph knows may have left
+            parameters = parameters | {"forgetting": Drift(policy.variance)}
+        model = super().restore({**dumped, "parameters": parameters | {"solver": uses}})
+        model.solver, model.forgetting = solver, as_forgetting(policy)
         return model
 
 

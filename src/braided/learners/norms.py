@@ -44,7 +44,9 @@ import numpy as np
 from braided._compiled.proximal import minimise_inplace
 from braided.errors import NumericalError
 from braided.graph import TaskGraph, TaskKey
+from braided.learners.base import RESCALE
 from braided.learners.moments import MomentLearner
+from braided.matrices import numerical_errors
 from braided.types import Floats
 
 TOLERANCE = 1e-9  # for a subgradient, relative to the gradient at zero
@@ -85,7 +87,12 @@ class NormLearner(MomentLearner):
     @property
     def optimality(self) -> float:
         """By how much the optimality conditions are violated, relative to the gradient at zero; 0 is exact."""
-        W, scale = self._weights(), self._scale()
+        W = self._weights()
+        with numerical_errors("the optimality can't be found", RESCALE):
+            return self._optimality(W)
+
+    def _optimality(self, W: Floats) -> float:
+        scale = self._scale()
         largest = max(float(np.abs(W).max()), TINY)
         curvature = max(float(np.linalg.eigvalsh(self.state.inputs)[:, -1].max()), TINY)
         least = 0.1 * TOLERANCE * scale / curvature / largest  # what is smaller is rounding: G does not feel it

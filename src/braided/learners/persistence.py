@@ -10,8 +10,8 @@ array([0., 0., 1.])
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, final
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from braided.learners.base import Learner
 from braided.learners.joining import appended, without
 from braided.learners.samples import Batch
 from braided.types import Floats, Ints
+from braided.validate import insist_numbers
 
 
 class Last(NamedTuple):
@@ -47,6 +48,10 @@ class Persistence(Learner):
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         return last_value_inplace(self.state.values, batch.y, batch.tasks, batch.weights, batch.ends, mean)
+
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        insist_numbers(arrays["values"], "values", (n_tasks,))
 
     def _joined(self, graph: TaskGraph) -> Last:
         return appended(self.state, Last(np.zeros(1)))

@@ -25,6 +25,7 @@ class Batch(NamedTuple):
     ends: Ints  # ends of the groups that are forecast before any of them is learned
     opens: Flags  # (n,) whether a sample is the first of its round
     labels: Ints  # (n,) their rounds, or NO_ROUND
+    last: int  # label of the round learned before, or NO_ROUND
 
     @property
     def columns(self) -> tuple[Floats, Floats, Ints, Floats, Ints]:
@@ -32,21 +33,25 @@ class Batch(NamedTuple):
         return self[:5]
 
     @property
-    def clock(self) -> tuple[Flags, Ints]:
-        """What tells the time: which samples open a round, and their labels."""
-        return self.opens, self.labels
+    def clock(self) -> tuple[Flags, Ints, int]:
+        """What tells the time: which samples open a round, their labels, and the label before the first."""
+        return self.opens, self.labels, self.last
 
     def before(self, stop: int) -> Batch:
         """Return the first `stop` samples; the group that is cut there ends there."""
         ends = np.append(self.ends[self.ends < stop], stop)[: max(stop, 0)]
-        rest = (self.X, self.y, self.tasks, self.weights, ends, self.opens, self.labels)
-        return Batch._make(column if column is ends else column[:stop] for column in rest)
+        X, y, tasks, weights, opens, labels = (column[:stop] for column in self._per_sample)
+        return Batch(X, y, tasks, weights, ends, opens, labels, self.last)
 
     def after(self, done: int) -> Batch:
         """Return the samples that follow the first `done`, which end a group."""
-        ends = self.ends[self.ends > done] - done
-        rest = (self.X, self.y, self.tasks, self.weights, ends, self.opens, self.labels)
-        return Batch._make(column if column is ends else column[done:] for column in rest)
+        last = int(self.labels[done - 1]) if done else self.last
+        X, y, tasks, weights, opens, labels = (column[done:] for column in self._per_sample)
+        return Batch(X, y, tasks, weights, self.ends[self.ends > done] - done, opens, labels, last)
+
+    @property
+    def _per_sample(self) -> tuple[Any, ...]:
+        return self.X, self.y, self.tasks, self.weights, self.opens, self.labels
 
 
 def as_weights(values: Any) -> Floats:

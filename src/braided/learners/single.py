@@ -86,8 +86,8 @@ class WRLS(FilterLearner):
     def _start(self) -> Filters:
         return self._filters(self.graph.n_tasks)
 
-    def _steps(self, opens: Flags, labels: Ints, tasks: tuple[TaskKey, ...]) -> Steps:
-        steps = super()._steps(opens, labels, tasks)
+    def _steps(self, opens: Flags, labels: Ints, last: int, tasks: tuple[TaskKey, ...]) -> Steps:
+        steps = super()._steps(opens, labels, last, tasks)
         steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
         steps.fades[:, 1] = 1.0
         return steps

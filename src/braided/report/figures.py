@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from braided.evaluation import Protocol
+from braided.printable import printable
 from braided.report.style import (
     COLOURS,
     FAINT,
@@ -383,8 +384,8 @@ def _clock(results: Results, window: int) -> tuple[int, str]:
 
 
 def short(text: str, most: int) -> str:
-    """Cut a text that is too long for its place."""
-    text = " ".join(text.split())
+    """Cut a name that is too long for its place."""
+    text = " ".join(printable(text).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

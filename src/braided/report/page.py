@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any, final
 
 from braided.errors import InputError
-from braided.files import write_whole
+from braided.files import insist_own, write_whole
+from braided.printable import printable
 from braided.report.pictures import Picture, pictures
-from braided.report.style import COLOURS
+from braided.report.style import COLOURS, REPORT_MARK
 from braided.report.tables import Table, findings, tables
 from braided.streams import EMBEDDED
 from braided.study import METHODS, Method, Results
 from braided.version import __version__
 
+PAGES = ("index.html", "report.md")  # beside a folder of figures
 READING = {
     "Error": "Root mean square error over that of “no change”, the forecast that the next value equals the last. "
     "Below 1 is better than that, and lower is better.",
@@ -77,10 +79,17 @@ def write_page(
         for figure in section.figures
         for kind, content in (("png", figure.png), ("svg", figure.svg))
     }
-    drafts["report.md"] = "\n".join(markdown).encode()
-    drafts["index.html"] = _html(template, **values).encode()
-    write_whole({folder / name: content for name, content in drafts.items()})
-    return folder / "index.html"
+    page, text = PAGES
+    drafts[text] = "\n".join([f"<!-- {REPORT_MARK} -->", *markdown]).encode()
+    drafts[page] = _html(template, **values).encode()
+    write_whole({folder / name: content for name, content in drafts.items()}, REPORT_MARK)
+    return folder / page
+
+
+def insist_own_pages(folder: Path) -> None:
+    """Refuse a folder in which somebody else's pages stand where the report would."""
+    for name in PAGES:
+        insist_own(folder / name, REPORT_MARK)
 
 
 def _slug(name: str, taken: list[str]) -> str:
@@ -97,7 +106,7 @@ def _study(results: Results, slug: str) -> Section:
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     return Section(
         slug,
-        results.name,
+        printable(results.name),
         f"{count}, {windows}, {len(results.methods)} method{'s' * (len(results.methods) != 1)}",
         findings(results),
         tables(results),
@@ -113,9 +122,9 @@ def _facts(results: Results, windows: str) -> dict[str, str]:
     splits = "; ".join(f"{name} the first {steps} steps" for name, steps in about["splits"].items())
     changes = "differences of logarithms, so growth rates" if about["logarithm"] else "differences from step to step"
     return {
-        "Source and licence": about["source"],
+        "Source and licence": printable(about["source"]),
         "Kind of data": "synthetic, made by a program" if about["synthetic"] else "as given",
-        "Tasks": ", ".join(results.tasks),
+        "Tasks": ", ".join(map(printable, results.tasks)),
         "Forecast": f"{changes}, one step ahead, from the last {about['lags']}",
         "Windows": f"{windows}, drawn with seed {about['seed']}",
         "Tuned on": splits,
@@ -142,7 +151,7 @@ def _html(template: str, **values: Any) -> str:
     loader = PackageLoader("braided.report", ".")
     pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = files("braided.report").joinpath("page.css").read_text("utf-8")
-    return pages.get_template(template).render(style=style, version=__version__, **values)
+    return pages.get_template(template).render(style=style, version=__version__, mark=REPORT_MARK, **values)
 
 
 def _markdown(studies: Sequence[Section], methods: Sequence[Method]) -> Iterator[str]:

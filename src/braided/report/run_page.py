@@ -12,6 +12,7 @@ from braided.forgetting import Exponential
 from braided.kernels import Kernel
 from braided.learners import Learner
 from braided.learners.composed import Composed
+from braided.printable import printable
 from braided.report.page import READING, Section, definitions, parts, plain, write_page
 from braided.report.run_pictures import run_pictures
 from braided.report.run_tables import at_the_edge, errors, facts, trials, tuned_until
@@ -32,7 +33,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
     tables = [errors(forecaster), *([trials(choice)] if choice else [])]
     section = Section(
         "run",
-        run.plan["table"],
+        printable(run.plan["table"]),
         _summary(forecaster),
         in_words(forecaster) + (at_the_edge(choice) if choice else []),
         [table for table in tables if table.rows],
@@ -77,7 +78,7 @@ def _reading(forecaster: Forecaster) -> dict[str, str]:
 
 def _facts(run: Run) -> dict[str, str]:
     return facts(run.forecaster) | {
-        "Source": run.plan["table"],
+        "Source": printable(run.plan["table"]),
         "Columns": run.plan["columns"],
         "Run": {"begun": "in one go", "continued": "went on where it was stopped", "finished": "finished before"}[
             run.how

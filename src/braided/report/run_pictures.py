@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from braided.forecasting import Forecaster
-from braided.forecasting.clock import as_stamps
+from braided.forecasting.clock import DAY, as_stamps, time_in_words
 from braided.report.figures import brief, error_lines, line_of, short, similarities
 from braided.report.pictures import Picture
 from braided.report.run_tables import best_first, method_of, signed
@@ -20,12 +20,17 @@ from braided.runs.table import Run
 from braided.runs.tuning import SINGLE
 from braided.study import Method
 from braided.types import Floats, Ints
+from braided.validate import LARGEST_VALUE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMED = 40  # streams whose gains are shown by name; of more, a sorted curve
 STRETCH = 100  # rounds of the last forecasts
+LARGEST_ON_AXIS = 2**52  # numbers beyond this are not told apart by an axis
+DATES = tuple(
+    as_stamps(np.array(["0001-01-01", "10000-01-01"], "datetime64[D]")).tolist()
+)  # an axis shows those between
 ALIKE = 400  # streams whose similarities can be told apart in a picture
 HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
@@ -165,6 +170,16 @@ def _latest(path: Path, forecaster: Forecaster, summary: Summary) -> list[_Stret
     return stretches
 
 
+def _drawable(times: Ints, is_dated: bool) -> tuple[Any, str]:
+    """Return times that an axis can show, and its name; dates need none, but their years must have four digits."""
+    if is_dated and DATES[0] <= times[0] and times[-1] < DATES[1]:
+        return times.view("datetime64[us]"), ""
+    first = time_in_words(int(times[0]), is_dated)
+    if is_dated:
+        return (times - times[0]) / DAY, f"Days after {first}"
+    return (times, "Time") if np.abs(times).max() < LARGEST_ON_AXIS else (times - times[0], f"Time after {first}")
+
+
 @styled
 def _forecasts(stretches: list[_Stretch], forecaster: Forecaster) -> Figure:
     """Draw what came, what was forecast and the interval, one stream above the other."""
@@ -173,9 +188,9 @@ def _forecasts(stretches: list[_Stretch], forecaster: Forecaster) -> Figure:
 
     line = line_of(method_of(forecaster))
     figure, axes = panels(len(stretches), each=1.45, alike=False)
+    x, label = _drawable(stretches[0].times, forecaster.is_dated)
     for axis, one in zip(axes, stretches, strict=True):
-        x = one.times.view("datetime64[us]") if forecaster.is_dated else one.times
-        span = float(np.nanmax(one.columns[0]) - np.nanmin(one.columns[0])) or np.inf
+        span = float(np.nanmax(one.columns[0]) - np.nanmin(one.columns[0])) or LARGEST_VALUE
         middle = float(np.nanmedian(one.columns[0]))
         actual, forecast, low, high = np.clip(one.columns, middle - 1.5 * span, middle + 1.5 * span)
         axis.fill_between(
@@ -192,14 +207,14 @@ def _forecasts(stretches: list[_Stretch], forecaster: Forecaster) -> Figure:
         axis.set_title(short(one.name, 40), pad=4)
         axis.margins(x=0.01)
         axis.yaxis.set_major_locator(MaxNLocator(4))
-    if forecaster.is_dated:
+    if not label:
         kinds: Any = dates  # without types
         locator = kinds.AutoDateLocator(minticks=3, maxticks=6)
         axes[-1].xaxis.set_major_locator(locator)
         axes[-1].xaxis.set_major_formatter(kinds.ConciseDateFormatter(locator))
     else:
         axes[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes[-1].set_xlabel("Time")
+        axes[-1].set_xlabel(label)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, handlelength=1.6, columnspacing=1.0)
     return figure

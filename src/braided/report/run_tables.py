@@ -21,6 +21,7 @@ from braided.forecasting import Forecaster
 from braided.forecasting.clock import step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
+from braided.printable import printable
 from braided.report.figures import brief, value_of
 from braided.report.tables import SYMBOLS, Table
 from braided.runs.summary import Summary
@@ -58,7 +59,7 @@ def errors(forecaster: Forecaster, most: int | None = None) -> Table:
     columns.append(("", "in interval, %", held[:-1], held[-1]))
     most = most or MOST_STREAMS
     places, said = _shown(summary, shares, most)
-    rows = [(str(summary.tasks[place]), *(cells[place] for _, _, cells, _ in columns)) for place in places]
+    rows = [(printable(summary.tasks[place]), *(cells[place] for _, _, cells, _ in columns)) for place in places]
     if said:
         rows.insert(most // 2, (f"… {len(summary.tasks) - len(places):,} more", *("" for _ in columns)))
     rows.append((f"All {len(summary.tasks):,}", *(mean for _, _, _, mean in columns)))
@@ -126,7 +127,7 @@ def links(graph: TaskGraph) -> Table:
     rows = []
     for task in graph.tasks[:MOST_STREAMS]:
         nearest = sorted(graph.neighbours(task).items(), key=lambda link: -link[1])[:MOST_LINKS]
-        rows.append((str(task), *(f"{other} {value:.2f}" for other, value in nearest)))
+        rows.append((printable(task), *(f"{printable(other)} {value:.2f}" for other, value in nearest)))
     width = max((len(row) for row in rows), default=1)
     more = len(graph.tasks) - MOST_STREAMS
     return Table(
@@ -177,7 +178,7 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
     some = f"; methods on {streams:,} of the streams" if streams else ""
     first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
     return {
-        "Source": str(model.about.get("source", "made by hand")),
+        "Source": printable(model.about.get("source", "made by hand")),
         "Streams": _names(model.tasks),
         "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, before",
         "Method": f"{method.title}: {method.about}",
@@ -188,7 +189,8 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
         "Usual step": step_in_words(model.clock.step, model.is_dated),
         "Learned": f"{model.rounds:,} rounds, {first} to {last}; {model.learner.samples:,} samples",
         "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than usual",
-        "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast",
+        "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast"
+        + f"; {model.too_large:,} were too large to use" * bool(model.too_large),
         "Breakdowns": f"{model.breakdowns:,}",
         "Health": _health(model.learner),
     }
@@ -218,7 +220,7 @@ def _health(learner: Learner) -> str:
 
 def _names(tasks: tuple[Any, ...]) -> str:
     more = len(tasks) - MOST_NAMES
-    return ", ".join(map(str, tasks[:MOST_NAMES])) + f" and {more:,} more" * (more > 0)
+    return ", ".join(map(printable, tasks[:MOST_NAMES])) + f" and {more:,} more" * (more > 0)
 
 
 def _parameters(forecaster: Forecaster) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
+from braided.files import mark_of
 from braided.study import Method
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 Arguments = ParamSpec("Arguments")
 
+REPORT_MARK = mark_of("report")  # also of the pages
 WIDTH = 4.8  # inches
 POINTS = 72.0 * WIDTH
 INK, GREY, FAINT, PALE = "#222222", "#5a5a5a", "#d5d5d5", "#f0efec"
@@ -72,10 +74,10 @@ def styled(draw: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
 def render(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
     """Return a figure as a file, without a date."""
     buffer = io.BytesIO()
-    unsaid = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    said = {"png": {"Software": REPORT_MARK}, "svg": {"Date": None, "Creator": REPORT_MARK}}[kind]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is a box
-        figure.savefig(buffer, format=kind, dpi=200, metadata=unsaid)
+        figure.savefig(buffer, format=kind, dpi=200, metadata=said)
     return buffer.getvalue().replace(b"'DejaVu Sans'", FONTS.encode())
 
 

@@ -1,10 +1,11 @@
 """Runs: a table, or lines as they come, through a forecaster that was tuned on the leading part."""
 
+from braided.runs.ahead import SetAsideError
 from braided.runs.head import Head
 from braided.runs.live import Live
-from braided.runs.start import Settings, choose, load_forecaster, read_choice, write_choice
+from braided.runs.start import Settings, choose, load_forecaster, load_live, read_choice, write_choice
 from braided.runs.summary import Summary, chosen, in_words
-from braided.runs.table import Run, learn, read_head, run, run_in_memory
+from braided.runs.table import Run, claim, learn, read_head, run, run_in_memory
 from braided.runs.tuning import Choice, Trial, search
 
 __all__ = [
@@ -12,14 +13,17 @@ __all__ = [
     "Head",
     "Live",
     "Run",
+    "SetAsideError",
     "Settings",
     "Summary",
     "Trial",
     "choose",
     "chosen",
+    "claim",
     "in_words",
     "learn",
     "load_forecaster",
+    "load_live",
     "read_choice",
     "read_head",
     "run",

@@ -19,14 +19,15 @@ from braided.features import ELM, Lags, Scale
 from braided.features.lags import Samples
 from braided.forecasting import Clock, Units, Usual
 from braided.forecasting.clock import as_stamps
+from braided.forecasting.units import without_too_large
 from braided.graph import TaskGraph, listed
 from braided.learners import Learner
 from braided.streams import Chunk
 from braided.study import Method
 from braided.study.methods import Parameters, sees_level
 from braided.types import Floats, Ints, Times
+from braided.validate import LARGEST_VALUE
 
-LARGEST = 1e150
 DEVIATIONS = 5.0  # an innovation beyond so many weighs less
 LAGS = 9  # fewer where the head is short
 EXACT = 300  # streams · (lags + 1) up to which every stream is tied to every other
@@ -64,15 +65,19 @@ class Head:
         If `robust`, wild values count for little.
         """
         times, tasks, values, extras = chunk
-        values = np.where(np.abs(values) > LARGEST, np.nan, values)  # beyond all arithmetic
+        values, too_large = without_too_large(values)
+        extras, _ = without_too_large(extras)
         count = max(min(LAGS, len(times) // 4), 1) if lags is None else lags
         needed = count + 3
         there = (~np.isnan(values)).sum(axis=0)
         enough = there >= needed
         if len(times) < needed or not enough.any():
+            beyond = f"beyond {LARGEST_VALUE:g}".replace("e+", "e")
+            lost = f" ({too_large:,} {beyond} count as missing: use a larger unit)" * bool(too_large)
             raise InputError(
-                f"the part to tune on has {len(times)} rounds, the longest stream in it {there.max(initial=0)} values; "
-                f"{count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger share (--tune)"
+                f"the part to tune on has {len(times)} rounds, the longest stream in it {there.max(initial=0)} "
+                f"values{lost}; {count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger "
+                "share (--tune)"
             )
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if logarithm and (low <= 0.0).any():

@@ -2,31 +2,46 @@
 
 A round is complete when every task of the round before has come, or when a later time comes; then it is learned, and
 the next one is forecast. Without a model to start from, the first rounds are gathered, and "no change" is forecast
-meanwhile; on them a method is tuned, as in a run.
+meanwhile; a method is tuned on them, as in a run of a table.
+
+A line that can't be used raises an InputError and is not learned; if it came too late, the next round also waits for
+its stream. A line whose time lies too far ahead is set aside (`braided.runs.ahead`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
-from braided.errors import InputError
-from braided.forecasting import Forecaster, Forecasts
-from braided.forecasting.clock import time_in_words
+from braided.errors import InputError, NumericalError
+from braided.forecasting import Clock, Forecaster, Forecasts, LiveRounds
+from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
+from braided.forecasting.live_rounds import MOST_FAILED_STARTS
+from braided.runs.ahead import Ahead, SetAsideError
 from braided.runs.head import Head
+from braided.runs.rows import chunk_of, no_change, rows_of
 from braided.runs.start import Settings, choose, start
 from braided.runs.summary import chosen
-from braided.streams import Chunk
-from braided.streams.lines import Lines, Row
+from braided.state import save
+from braided.streams import Columns
+from braided.streams.cells import listed
+from braided.streams.lines import Lines, OutOfOrderError, Row
 
 WARM_UP = 200  # rounds
+MAX_AHEAD = 100  # steps of the clock
+LINES_ON_TRIAL = 5  # first lines that more of another kind, in a row, may still displace
+ROUNDS_FOR_CLOCK = 1000  # the last ones of the warm-up
 
 
 @final
 class Live:
-    """Turns lines into forecasts; `columns` name those of the lines, as `streams.Lines` takes them.
+    """Turns lines into forecasts; `columns` names those of the lines, as `streams.Lines` takes them.
+
+    `known` is what to go on from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each line
+    that later turned out to be unusable.
 
     >>> live = Live(Settings(lags=2), warm_up=3)
     >>> for number, line in enumerate(["time,site,value", "1,a,5.0", "1,b,7.0", "2,a,6.0", "2,b,7.5"], 1):
@@ -39,119 +54,323 @@ class Live:
     def __init__(
         self,
         settings: Settings,
-        forecaster: Forecaster | None = None,
+        known: Forecaster | LiveRounds | None = None,
         *,
         warm_up: int = WARM_UP,
+        max_ahead: int = MAX_AHEAD,
         note: Callable[[str], None] = lambda _: None,
         **columns: Any,
     ) -> None:
-        self.settings, self.forecaster, self.note = settings, forecaster, note
-        self.lines = Lines(**columns)
-        self._warm_up = warm_up
+        self.settings, self.note = settings, note
+        self._warm_up, self._max_ahead = warm_up, max_ahead
         self._gathered: list[Row] = []  # the first rounds, while there is no forecaster
-        self._round: Row | None = None  # the one that is coming in
-        self._expected: set[str] = set()  # who makes it complete
-        self._last: int | None = None if forecaster is None or not forecaster.rounds else forecaster.last_stamp
+        self._round: Row | None = None  # the open one
+        self._latest_lines: list[int] = []  # numbers of the lines of the latest round, open or complete
+        self._expected: set[str] = set()  # tasks that make it complete
+        self._last: int | None = None  # time of the last complete round
+        self._ahead = Ahead([])
+        self._kind: tuple[bool, bool | None] | None = None  # whether times are dates, and in UTC
+        self._n_extras: int | None = None
+        self._failed_starts = 0
+        self._is_fresh = known is None
+        self._used: list[int] = []  # numbers of the first lines that gave a row
+        self._doubted: list[tuple[str | bytes, int]] = []  # lines in a row that did not fit those
+        self.values = 0  # received and used
+        self.set_aside = 0  # lines
+        self.forecaster = known if isinstance(known, Forecaster) else None
+        held = known if self.forecaster is None else self.forecaster.about.pop("live", None)
+        self._resume(held if isinstance(held, LiveRounds) else None)
+        saved = Columns.restore(held.columns) if isinstance(held, LiveRounds) else None
+        if saved is not None and all(not given or given == getattr(saved, name) for name, given in columns.items()):
+            columns = {"known": saved}
+        self.lines = Lines(**columns)
+        self.rejected = self.lines.rejected
 
-    def feed(self, line: str, number: int) -> list[Forecasts]:
-        """Take up a line; return the forecasts that it makes possible. A bad one is refused, and nothing is learned."""
-        row = self.lines.parse(line, number)
-        if row is None or not (row := row.without(self._left_out())).values:
-            return []
-        self._insist(row, number)
-        made = []
-        if self._round is not None and row.time > self._round.time:
-            made.append(self._complete(self._round))
-        self._round = row if self._round is None else self._round.with_more(row)
-        if self._expected and self._round.values.keys() >= self._expected:
-            made.append(self._complete(self._round))
-        return made
+    def _resume(self, held: LiveRounds | None) -> None:
+        """Go on after the last round that was learned, with the rounds that an earlier run left."""
+        known = self.forecaster
+        if held is not None:
+            self._kind, self._n_extras = (held.is_dated, held.is_utc), held.extras.shape[2]
+            self._expected, self._failed_starts = set(held.expected), held.failed_starts
+            self._latest_lines = [0] * held.latest_lines
+        if known is not None:
+            self._n_extras = 0 if known.extras is None else known.extras.mean.size
+            if known.rounds:
+                self._kind, self._last = (known.is_dated, known.about.get("utc")), known.last_stamp
+        rows, n = ([], 0) if held is None else (rows_of(held), held.n_complete)
+        if known is None and n:
+            self._gathered, self._last = rows[:n], rows[n - 1].time
+        later = [row for row in rows[n:] if self._last is None or row.time > self._last]
+        if held is not None and held.is_open and len(later) == len(rows) - n:  # else a table was learned since
+            self._round, *later = later
+        self._ahead = Ahead(later)
+        self._clock = self._measured()
 
-    def end(self) -> list[Forecasts]:
-        """Complete the last round."""
-        return [] if self._round is None else [self._complete(self._round)]
+    @property
+    def is_utc(self) -> bool:
+        """Whether times are in UTC."""
+        return self._kind is not None and bool(self._kind[1])
 
     @property
     def samples(self) -> int:
         """How many samples have been learned."""
         return 0 if self.forecaster is None else self.forecaster.learner.samples
 
-    def _left_out(self) -> tuple[str, ...]:
-        remembered = () if self.forecaster is None else self.forecaster.about.get("without", ())
-        return (*self.settings.without, *remembered)
+    @property
+    def rounds(self) -> int:
+        """How many rounds have been learned, or gathered in the warm-up."""
+        return len(self._gathered) if self.forecaster is None else self.forecaster.rounds
 
-    def _insist(self, row: Row, number: int) -> None:
-        """Refuse a row that does not belong here; a task that came too late is waited for in the next rounds."""
-        known = self.forecaster
-        if known is not None and known.rounds:
-            kinds = [(row.is_dated, self.lines.is_utc), (known.is_dated, known.about.get("utc", self.lines.is_utc))]
-            if kinds[0] != kinds[1]:
-                raise InputError(f"line {number} has a time of another kind than the model has learned: use the same")
-        if self._last is not None and row.time <= self._last:
-            self._expected |= row.values.keys()
-            shown, names = time_in_words(row.time, row.is_dated), ", ".join(row.values)
+    @property
+    def last_time(self) -> str:
+        """The time of the last complete round, in words."""
+        return "the start" if self._last is None else self._words(self._last)
+
+    # Lines in, forecasts out ---------------------------------------------------------------------------------------
+
+    def feed(self, line: str | bytes, number: int) -> list[Forecasts]:
+        """Learn from a line, and return the forecasts that it makes possible. A bad line raises an InputError."""
+        try:
+            made = self._feed(line, number)
+        except (OutOfOrderError, SetAsideError):
+            raise
+        except InputError as error:
+            return self._doubt(line, number, error)
+        self._doubted = []
+        return made
+
+    def _feed(self, line: str | bytes, number: int) -> list[Forecasts]:
+        row = self.lines.parse(line, number, lambda row: self._checked(row, number))
+        if row is None or not row.values:
+            return []
+        if len(self._used) <= LINES_ON_TRIAL:
+            self._used.append(number)
+        self._kind = row.is_dated, row.is_utc
+        latest, limit = self._latest, self._limit()
+        if latest is not None and limit is not None and row.time - latest > limit:
+            return self._keep_or_believe(row, number, limit)
+        self._ahead.clear()
+        return self._add(row, number)
+
+    def _doubt(self, line: str | bytes, number: int, error: InputError) -> list[Forecasts]:
+        """Raise the error; or, if most of the first lines agree with this one, use those instead of the ones used."""
+        if not self._is_fresh or len(self._used) > LINES_ON_TRIAL:
+            raise error
+        self._doubted = [*self._doubted, (line, number)][-LINES_ON_TRIAL - 1 :]
+        if len(self._doubted) <= len(self._used):
+            raise error
+        other = Live(self.settings, warm_up=self._warm_up, max_ahead=self._max_ahead, note=self.note)
+        other.lines = self.lines.unsettled()
+        other.rejected = other.lines.rejected
+        try:
+            made = [made for doubted in self._doubted for made in other._feed(*doubted)]
+        except InputError:
+            raise error from None
+        if len(other._used) < len(self._doubted):
+            raise error
+        names = ", ".join(map(str, self._used))
+        other.rejected.append(InputError(f"line {names} does not fit the lines after it, which are used: check it"))
+        vars(self).update(vars(other))
+        return made
+
+    def end(self) -> list[Forecasts]:
+        """Complete the open round."""
+        return [] if self._round is None else [self._complete(self._round)]
+
+    def _checked(self, row: Row, number: int) -> Row:
+        """Return a row without the tasks that are left out; refuse one that can't be used.
+
+        After a late row, the next round also waits for its tasks.
+        """
+        remembered = () if self.forecaster is None else self.forecaster.about.get("without", ())
+        if self.settings.without or remembered:
+            row = row.without((*self.settings.without, *remembered))
+        if not row.values:
+            return row
+        if self._kind is not None:
+            is_dated, is_utc = self._kind
+            if row.is_dated != is_dated or (is_utc is not None and row.is_utc != is_utc):
+                raise InputError(
+                    f"line {number} has another kind of time (date, UTC or integer) than before: use one kind"
+                )
+        n_extras = len(next(iter(row.extras.values())))
+        if self._n_extras is not None and n_extras != self._n_extras:
             raise InputError(
-                f"line {number} ({names}, {shown}) belongs to a round that is complete already: send lines in order of "
-                f"time; from now on rounds wait for {names}"
+                f"line {number} has {n_extras} features, the rounds before have {self._n_extras}: name the same ones"
             )
-        coming = self._round
-        if coming is not None and row.time < coming.time:
-            raise InputError(f"line {number} lies before the round that is coming in: send lines in order of time")
-        if coming is not None and coming.time == row.time and (twice := row.values.keys() & coming.values.keys()):
-            raise InputError(f"line {number} gives {min(twice)!r} for the second time in a round: send each once")
         logarithm = self.settings.logarithm if self.forecaster is None else self.forecaster.units.logarithm
         if logarithm and (bad := [value for value in row.values.values() if value <= 0.0]):
             raise InputError(f"line {number} gives {bad[0]:g}, which has no logarithm: use NA")
+        if self._last is not None and row.time <= self._last and not self._shows_wrong_time(row):
+            self._expected |= row.values.keys()
+            names = listed(list(row.values))
+            raise OutOfOrderError(
+                f"line {number} ({names}, {self._words(row.time)}) belongs to a round that is complete already: send "
+                f"lines in order of time; the next round waits for {names}"
+            )
+        coming = self._round
+        if coming is not None and row.time < coming.time and not self._shows_wrong_time(row):
+            raise OutOfOrderError(f"line {number} is earlier than the open round: send lines in order of time")
+        if coming is not None and coming.time == row.time:
+            coming.insist_new(row, number)
+        return row
+
+    def _add(self, row: Row, number: int) -> list[Forecasts]:
+        """Add a row to the open round, or begin the next one with it."""
+        made = []
+        if self._latest is not None and row.time < self._latest:
+            self._drop_latest_round(number, row)
+        elif self._round is not None and row.time > self._round.time:
+            made.append(self._complete(self._round))
+        if self._round is None:
+            self._latest_lines = []
+        self._latest_lines.append(number)
+        self._round = row if self._round is None else self._round.with_more(row)
+        self._n_extras = len(next(iter(row.extras.values())))
+        self.values += len(row.values)
+        if self._expected and self._round.values.keys() >= self._expected:
+            made.append(self._complete(self._round))
+        return made
 
     def _complete(self, whole: Row) -> Forecasts:
         before, self._last = self._last, whole.time
         self._round, self._expected = None, set(whole.values)
         if self.forecaster is not None:
-            times, tasks, values, extras = _chunk([whole])
+            times, tasks, values, extras = chunk_of([whole])
             self.forecaster.advance(times, values, tasks, extras)
             return self.forecaster.ahead()
         self._gathered.append(whole)
-        if len(self._gathered) >= self._warm_up:
+        if len(self._gathered) >= self._warm_up << self._failed_starts:
             self._start()
+        self._clock = self._measured()
         if self.forecaster is not None:
             return self.forecaster.ahead()
-        return _no_change(whole, None if before is None else 2 * whole.time - before)
+        return no_change(whole, None if before is None else 2 * whole.time - before)
 
     def _start(self) -> None:
-        times, tasks, values, extras = chunk = _chunk(self._gathered)
+        times, tasks, values, extras = chunk = chunk_of(self._gathered)
         try:
             head = Head.of(
                 chunk, self.settings.lags, self.settings.logarithm, keep_constant=True, robust=self.settings.robust
             )
             choice = choose(head, self.settings)
-        except InputError as error:
-            self._warm_up *= 2
-            self.note(f"still forecasting “no change”, up to round {self._warm_up}: {error}")
+            forecaster = start(head, choice, self.settings, "standard input", self.lines.columns, self.is_utc)
+            forecaster.advance(times, values, tasks, extras, record=False)
+        except (InputError, NumericalError) as error:
+            self._failed_starts = min(self._failed_starts + 1, MOST_FAILED_STARTS)
+            self.note(f"still forecasting “no change”, up to round {self._warm_up << self._failed_starts}: {error}")
             return
-        self.forecaster = start(head, choice, self.settings, "standard input", self.lines.columns, self.lines.is_utc)
-        self.forecaster.advance(times, values, tasks, extras, record=False)
-        self._gathered = []
-        self.note(chosen(self.forecaster))
+        self.forecaster, self._gathered = forecaster, []
+        self.note(chosen(forecaster))
 
+    # Times too far ahead -------------------------------------------------------------------------------------------
 
-def _chunk(rounds: list[Row]) -> Chunk:
-    """Rounds as a chunk."""
-    tasks = tuple(sorted({task for one in rounds for task in one.values}))
-    place = {task: position for position, task in enumerate(tasks)}
-    values = np.full((len(rounds), len(tasks)), np.nan)
-    extras = np.full((*values.shape, len(next(iter(rounds[0].extras.values())))), np.nan)
-    for step, one in enumerate(rounds):
-        for task, value in one.values.items():
-            values[step, place[task]] = value
-            extras[step, place[task]] = one.extras[task]
-    times = np.array([one.time for one in rounds])
-    return Chunk(times.view("datetime64[us]") if rounds[0].is_dated else times, tasks, values, extras)
+    @property
+    def _latest(self) -> int | None:
+        """The latest time that is believed."""
+        return self._last if self._round is None else self._round.time
 
+    def _measured(self) -> Clock | None:
+        """The clock of the model, or of the rounds of the warm-up; None if nothing tells."""
+        if self.forecaster is not None:
+            known = self.forecaster
+            return None if known.clock == Clock() and "run" not in known.about else known.clock  # not by hand
+        times = np.array([one.time for one in self._gathered[-ROUNDS_FOR_CLOCK:]])
+        return Clock.measure(times) if len(times) > 1 else None
 
-def _no_change(whole: Row, time: int | None) -> Forecasts:
-    """The last values, without intervals; nothing while it is not known for when."""
-    times, tasks, (values,), _ = _chunk([whole])
-    there = np.flatnonzero(~np.isnan(values) & (time is not None))
-    nothing = np.full(len(there), np.nan)
-    stamps = np.full(len(there), time or 0).view(times.dtype)
-    return Forecasts(stamps, there, tasks, nothing, values[there], nothing, nothing)
+    def _limit(self) -> int | None:
+        """How far after the latest time a row may lie; None if there is no limit, or not yet."""
+        if self._max_ahead and self._clock is not None:
+            return self._max_ahead * max(self._clock.step, self._clock.longest)
+        if self._max_ahead and self._gathered and self._round is not None and self._last is not None:
+            return self._max_ahead * (self._round.time - self._last)
+        return None
+
+    def _keep_or_believe(self, row: Row, number: int, limit: int) -> list[Forecasts]:
+        """Set a row aside; or, if enough of them have come, believe the jump and learn them all."""
+        believed = self._ahead.keep(row, number, limit)
+        if not believed:
+            self.set_aside += 1
+            latest, step = self._latest or 0, limit // self._max_ahead
+            expected = self._words(latest + step if self._clock is None else self._clock.after(latest))
+            raise SetAsideError(
+                f"line {number} ({listed(list(row.values))}, {self._words(row.time)}) is set aside: its time is more "
+                f"than {self._max_ahead} steps of {step_in_words(step, row.is_dated)} after the last one ({expected} "
+                "was expected); correct the time, or raise --max-ahead"
+            )
+        lines = sum(kept.lines for kept in believed)
+        self.set_aside -= lines - 1
+        self.note(
+            f"{len(believed)} rounds in a row from {self._words(believed[0].row.time)} on: the jump is accepted, and "
+            f"their {lines} lines are learned"
+        )
+        return [made for kept in believed for made in self._add(kept.row, number)]
+
+    def _shows_wrong_time(self, row: Row) -> bool:
+        """Whether an earlier row shows that the latest round has a wrong time: before three times tell the step."""
+        n_rounds = len(self._gathered) + (self._round is not None)
+        is_alone = self._max_ahead > 0 and len(self._latest_lines) <= 1  # several lines of a time confirm each other
+        if self.forecaster is not None or not is_alone or row.time >= (self._latest or 0):
+            return False
+        if n_rounds != 2:
+            return n_rounds == 1
+        first = self._gathered[0]
+        return row.time > first.time or (row.time == first.time and not row.values.keys() & first.values.keys())
+
+    def _drop_latest_round(self, number: int, row: Row) -> None:
+        """Set the latest round aside; the one before it is open again if the row belongs to it."""
+        dropped = self._gathered.pop() if self._round is None else self._round
+        begun_by = f"line {self._latest_lines[0]}" if any(self._latest_lines[:1]) else "an earlier run"
+        self.set_aside += len(self._latest_lines)
+        self.rejected.append(
+            SetAsideError(
+                f"the round of {self._words(dropped.time)}, begun by {begun_by}, is set aside: line {number} has the "
+                f"earlier time {self._words(row.time)}; correct the time, or send lines in order of time"
+            )
+        )
+        before = self._gathered[0] if self._gathered else None
+        if before is not None and before.time == row.time:
+            self._round, self._gathered, before = before, [], None
+        else:
+            self._round = None
+        self._last = None if before is None else before.time
+        self._expected = set() if before is None else set(before.values)
+        self._clock = None
+
+    def _words(self, stamp: int) -> str:
+        return time_in_words(stamp, self._kind is not None and self._kind[0])
+
+    # Saving --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        """Save the model with the rounds that it has not learned yet, or these alone in the warm-up."""
+        if self.forecaster is None:
+            if self._gathered or self._round is not None:
+                save(self._unlearned(), path)
+            return
+        self.forecaster.about["live"] = self._unlearned()
+        try:
+            save(self.forecaster, path)
+        finally:
+            del self.forecaster.about["live"]
+
+    def _unlearned(self) -> LiveRounds:
+        ahead = [kept.row for kept in self._ahead.rounds]
+        rows = [*self._gathered, *([] if self._round is None else [self._round]), *ahead]
+        times, tasks, values, extras = chunk_of(rows, self._n_extras or 0)
+        came = [[task in one.values for task in tasks] for one in rows]
+        return LiveRounds(
+            as_stamps(times),
+            tasks,
+            values,
+            extras,
+            np.array(came, np.bool_).reshape(values.shape),
+            n_complete=len(self._gathered),
+            is_open=self._round is not None,
+            expected=tuple(sorted(self._expected)),
+            is_dated=self._kind is not None and self._kind[0],
+            is_utc=self.is_utc,
+            columns={} if self.lines.columns is None else self.lines.columns._asdict(),
+            failed_starts=self._failed_starts,
+            latest_lines=min(len(self._latest_lines), len(tasks)),
+        )

@@ -6,9 +6,11 @@ run that was killed goes on after the last part that its saved model knows of. A
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +19,16 @@ from typing import Any, final
 import numpy as np
 
 from braided.errors import FileError, InputError
+from braided.files import insist_own, mark_of
 from braided.forecasting import Forecasts
 from braided.streams.cells import to_seconds
 from braided.types import Times
 
+FORECASTS_MARK = mark_of("forecasts")
 LINE = ("time", "task", "forecast", "low", "high")
 COLUMNS = ("time", "task", "actual", "forecast", "low", "high")
 SUFFIXES = (".parquet", ".csv")
+YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads, and people know, those between
 
 
 @final
@@ -37,8 +42,9 @@ class ForecastFile:
         self._folder = path.with_name(f".{path.name}.parts")
         self._writer: Any = None
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            there, known = set(self._folder.iterdir()), {self._part(number) for number in range(parts)}
+            self._claim_folder()
+            there = set(self._parts())
+            known = {self._part(number) for number in range(min(parts, len(there) + 1))}  # `parts` is from a file
             for stale in there - known:
                 stale.unlink()
         except OSError as error:
@@ -51,6 +57,20 @@ class ForecastFile:
     def _part(self, number: int) -> Path:
         return self._folder / f"{number:06d}{self.path.suffix}"
 
+    def _claim_folder(self) -> None:
+        """Make the folder of the parts with a mark in it; one of the same name without it is somebody else's."""
+        mark = self._folder / ".mark"
+        is_own = mark.is_file() and not self._folder.is_symlink()
+        if not is_own and (self._folder.is_symlink() or (self._folder.exists() and any(self._folder.iterdir()))):
+            raise FileError(f"{self._folder} exists already, and braided did not make it: move it away")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text(f"{FORECASTS_MARK}\n")
+
+    def _parts(self) -> Iterator[Path]:
+        """The files in the folder that this class wrote; others are left alone."""
+        name = re.compile(rf"(draft|\d{{6,}}){re.escape(self.path.suffix)}")
+        return (file for file in self._folder.iterdir() if name.fullmatch(file.name))
+
     @property
     def _draft(self) -> Path:
         return self._folder / f"draft{self.path.suffix}"
@@ -62,10 +82,10 @@ class ForecastFile:
         if not len(forecasts.times):
             return
         if self.path.suffix == ".csv":
-            table = as_table(forecasts, to_seconds(forecasts.times), self.is_utc)
+            table = as_table(forecasts, _csv_times(forecasts.times, self.is_utc), self.is_utc)
             if self._writer is None:
                 self._writer = self._draft.open("wb")
-                self._writer.write(b"" if self.parts else f"{','.join(COLUMNS)}\n".encode())
+                self._writer.write(b"" if self.parts else forecasts_mark(self.path).encode())
             plain = not any(set('",\r\n') & set(str(name)) for name in forecasts.names)
             options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
             arrow_csv.write_csv(table, self._writer, options)
@@ -90,12 +110,21 @@ class ForecastFile:
             return None
         join = _link if len(parts) == 1 else _join_csv if self.path.suffix == ".csv" else _join_parquet
         join(parts, self._draft)
+        insist_own(self.path, forecasts_mark(self.path))  # it may have come in the meantime
         self._draft.replace(self.path)
         return self.path
 
     def clear(self) -> None:
         """Remove the parts."""
-        shutil.rmtree(self._folder)
+        for part in [*self._parts(), self._folder / ".mark"]:
+            part.unlink()
+        with contextlib.suppress(OSError):  # somebody else's files are in there
+            self._folder.rmdir()
+
+
+def forecasts_mark(path: Path) -> str:
+    """Return what a file of forecasts is recognised by: a CSV by its header."""
+    return ",".join(COLUMNS) + "\n" if path.suffix == ".csv" else FORECASTS_MARK
 
 
 def _link(parts: list[Path], draft: Path) -> None:
@@ -133,32 +162,43 @@ def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
     names = pa.array([str(name) for name in forecasts.names])
     tasks = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
     stamps = pa.array(times)
-    if is_utc:
+    if is_utc and times.dtype.kind == "M":
         stamps = stamps.cast(pa.timestamp(stamps.type.unit, "UTC"))
     return pa.table({"time": stamps, "task": tasks} | numbers)
+
+
+def _csv_times(times: Times, is_utc: bool) -> Times:
+    """Return times as Arrow writes them into a CSV; as text where their years do not have four digits."""
+    times = to_seconds(times)
+    if times.dtype.kind != "M" or not ((times < YEARS[0]) | (times >= YEARS[1])).any():
+        return times
+    return np.char.replace(_iso(times, is_utc), "T", " ")
+
+
+def _iso(times: Times, is_utc: bool) -> Times:
+    return np.datetime_as_string(times, timezone="UTC" if is_utc else "naive")
 
 
 def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, ...]]:
     """Yield the fields of a `LINE` per forecast, without what came; what is not known is None."""
     times = to_seconds(forecasts.times)
-    shown = times.tolist()
-    if times.dtype.kind == "M":
-        shown = np.datetime_as_string(times, timezone="UTC" if is_utc else "naive").tolist()
+    shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
     numbers = (getattr(forecasts, name).tolist() for name in LINE[2:])
     for time, task, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
         yield time, task, *(None if bound != bound else bound for bound in bounds)
 
 
-def as_json(line: tuple[Any, ...]) -> str:
-    """Return a line as a JSON object."""
-    return json.dumps(dict(zip(LINE, line, strict=True)), ensure_ascii=False)
+def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:
+    """Return a line as a JSON object; `ascii_only` for where nothing else can be written."""
+    return json.dumps(dict(zip(LINE, line, strict=True)), ensure_ascii=ascii_only)
 
 
 def as_csv(line: tuple[Any, ...]) -> str:
     """Return a line as a record of a CSV."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(line)
-    return text.getvalue()
+    end = "\r\n"  # a name that holds either is quoted
+    csv.writer(text, lineterminator=end).writerow(line)
+    return text.getvalue().removesuffix(end)
 
 
 def tail(path: Path, rows: int) -> dict[str, Any]:
@@ -187,7 +227,10 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
             groups.insert(0, file.num_row_groups - 1 - len(groups))
         table = file.read_row_groups(groups, use_threads=False)
     table = table.slice(max(table.num_rows - rows, 0))
-    return {name: table[name].to_numpy() for name in COLUMNS}
+    columns = {name: table[name].to_numpy() for name in COLUMNS}
+    if columns["time"].dtype.kind == "O":  # text, which Arrow does not take for dates: see _csv_times
+        columns["time"] = np.array([text.removesuffix("Z") for text in columns["time"]], "datetime64[us]")
+    return columns
 
 
 def _rows_of(file: Any) -> Any:
@@ -197,4 +240,6 @@ def _rows_of(file: Any) -> Any:
 def _parquet_writer(path: Path, schema: Any) -> Any:
     import pyarrow.parquet as parquet
 
-    return parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=["task"], store_schema=False)
+    writer = parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=["task"], store_schema=False)
+    writer.add_key_value_metadata({"file": FORECASTS_MARK})
+    return writer

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from braided.errors import FileError, InputError
-from braided.files import write_whole
-from braided.forecasting import Forecaster
+from braided.errors import FileError, InputError, unreadable
+from braided.files import as_json, mark_of, write_whole
+from braided.forecasting import Forecaster, LiveRounds
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.runs.head import Head
 from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
@@ -17,8 +17,10 @@ from braided.state import load
 from braided.streams import Columns
 from braided.study import Method
 from braided.study.methods import Parameters, sees_level, with_level
-from braided.validate import count, share
+from braided.validate import count, share, stored_integer
 from braided.version import __version__
+
+CHOICE_MARK = mark_of("choice")
 
 
 @final
@@ -119,17 +121,68 @@ def start(
 
 def load_forecaster(path: Path) -> Forecaster:
     """Return a forecaster that was saved; another model is refused."""
+    return _as_forecaster(load(path), path)
+
+
+def load_live(path: Path) -> Forecaster | LiveRounds:
+    """Return what a live run saved, or another forecaster, to go on from."""
     loaded = load(path)
+    if isinstance(loaded, LiveRounds):
+        return loaded
+    forecaster = _as_forecaster(loaded, path)
+    held = forecaster.about.get("live")
+    n_extras = 0 if forecaster.extras is None else forecaster.extras.mean.size
+    if held is not None and not (isinstance(held, LiveRounds) and held.extras.shape[2] == n_extras):
+        raise FileError(f"{path} holds live rounds that do not fit its model: restore it from a copy")
+    return forecaster
+
+
+def _as_forecaster(loaded: Any, path: Path) -> Forecaster:
+    """Return what was loaded, if it is a forecaster."""
+    if isinstance(loaded, LiveRounds):
+        raise FileError(
+            f"{path} holds {loaded.describe()}, and no model yet: send more lines to `braided run - --save {path}`"
+        )
     if not isinstance(loaded, Forecaster):
         what = type(loaded).__name__
         raise FileError(f"{path} holds a {what}, which knows no streams: give a model that `braided run` saved")
+    insist_origin(loaded, path)
     return loaded
+
+
+def insist_origin(forecaster: Forecaster, path: Path) -> None:
+    """Refuse a loaded forecaster whose notes on its origin can't be used; one made by hand has none."""
+    about = forecaster.about
+    try:
+        _insist_kinds(
+            about, {"source": str, "columns": dict, "utc": bool, "without": tuple, "choice": dict, "run": dict}
+        )
+        for name in about.get("without", ()):
+            _insist_kinds({"without": name}, {"without": str})
+        if about.get("columns") and Columns.restore(about["columns"]) is None:
+            raise InputError("columns are not names")
+        if "choice" in about:
+            Choice.of(about["choice"])
+        run = about.get("run", {})
+        _insist_kinds(run, {"finished": bool})
+        for name in ("head_rounds", "head_tasks", "parts"):
+            count(run.get(name, 0), name, least=0)
+        stored_integer(run.get("head_end", 0), "head_end")
+    except (InputError, TypeError, KeyError, AttributeError) as error:
+        raise FileError(f"{path} holds invalid notes on its origin ({error!r:.200}): restore it from a copy") from error
+
+
+def _insist_kinds(notes: dict[str, Any], kinds: dict[str, type]) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(notes.get(name, kind()), kind):
+            raise InputError(f"{name} is {notes[name]!r:.80}")
 
 
 def write_choice(path: Path, choice: Choice, head: Head) -> None:
     """Write down a choice for `Settings`."""
     until = {"lags": head.lags, "tuned_until": int(as_stamps(head.times)[-1])}
-    write_whole({path: json.dumps({"braided": __version__} | until | choice.plain(), indent=1).encode()})
+    content = as_json({"braided": __version__} | until | choice.plain(), CHOICE_MARK)
+    write_whole({path: content}, CHOICE_MARK, "choose another file (--out)")
 
 
 def read_choice(path: Path) -> dict[str, Any]:
@@ -143,6 +196,8 @@ def read_choice(path: Path) -> dict[str, Any]:
             "lags": held["lags"],
             "tuned_until": held["tuned_until"],
         }
+    except PermissionError as error:
+        raise unreadable(path, error) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(
             f"{path} holds no choice that `braided tune` made ({error}): give such a file, or penalty=10,…"

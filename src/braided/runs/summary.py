@@ -8,9 +8,12 @@ from typing import Any, final
 import numpy as np
 
 from braided.forecasting import Forecaster
+from braided.forecasting.units import LARGEST
+from braided.printable import printable
 from braided.runs.head import DEVIATIONS
 from braided.study import METHODS
 from braided.types import Flags, Floats
+from braided.validate import LARGEST_VALUE
 
 SMALL = 0.05  # per cent: less is the same
 MOST_NAMES = 5
@@ -140,7 +143,7 @@ def _parts(forecaster: Forecaster) -> list[str]:
 
 def _several(names: list[str]) -> str:
     more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + f" and {more:,} more" * (more > 0)
+    return ", ".join(map(printable, names[:MOST_NAMES])) + f" and {more:,} more" * (more > 0)
 
 
 def _skill(summary: Summary) -> str:
@@ -174,6 +177,10 @@ def _trouble(forecaster: Forecaster) -> list[str]:
         said.append(f"{count} longer than the usual step; lags do not reach across.")
     if forecaster.irregular:
         said.append(f"{forecaster.irregular:,} steps are longer than usual, but no gaps.")
+    if forecaster.too_large:
+        count = f"{forecaster.too_large:,} value{'s were' if forecaster.too_large > 1 else ' was'}"
+        most = f"beyond {LARGEST_VALUE:g}, or {LARGEST:g} times the stream's typical change".replace("e+", "e")
+        said.append(f"{count} too large to use ({most}), and count{'s' * (forecaster.too_large == 1)} as missing.")
     if forecaster.unforecast:
         share = 100.0 * forecaster.unforecast / (forecaster.unforecast + forecaster.record.counts.sum())
         said.append(

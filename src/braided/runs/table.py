@@ -7,25 +7,35 @@ saved every now and then; a run that was killed goes on from it, and ends with t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
 from braided.errors import InputError
-from braided.files import open_plan, remove_drafts, write_whole
+from braided.files import (
+    OTHER_FOLDER,
+    PLAN_MARK,
+    as_json,
+    insist_apart,
+    insist_own,
+    open_plan,
+    remove_drafts,
+    remove_own,
+    sole_writer,
+    write_whole,
+)
 from braided.forecasting import Forecaster, Forecasts, joined
-from braided.forecasting.clock import as_stamps
+from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.runs.head import Head
-from braided.runs.output import ForecastFile
+from braided.runs.output import ForecastFile, forecasts_mark
 from braided.runs.start import Settings, choose, load_forecaster, start
-from braided.runs.tuning import Progress, silent
-from braided.state import save
+from braided.runs.tuning import TRIALS_MARK, Progress, silent
+from braided.state import MODEL_MARK, save
 from braided.streams import Chunk, Rounds, open_rounds, stacked
 from braided.validate import count
 from braided.version import __version__
@@ -60,22 +70,47 @@ def run(
     """Run a table through a forecaster, into a file of forecasts; go on where an earlier run of it was stopped.
 
     Where the run stands is in `model`, and what it is of beside it, under the same name with `.json`; trials, until a
-    choice is made, with `.trials`. With `fresh`, all that is deleted first.
+    choice is made, with `.trials`. With `fresh`, all that is deleted first. Folder and model are locked meanwhile. A
+    file that is read, or that braided did not make, is never written over.
     """
     count(every, "every")
     forecasts, model = Path(forecasts), Path(model)
-    if settings.model and Path(settings.model).resolve() == model.resolve():
-        raise InputError(f"{model} is the model to start from: save the one that comes of it elsewhere (--save)")
-    about, trials = model.with_name(model.name + ".json"), model.with_name(model.name + ".trials")
-    if fresh:
-        for old in (model, about, trials, forecasts):
-            old.unlink(missing_ok=True)
+    files, marks = claim(forecasts, model, [*rounds.files, *([Path(settings.model)] if settings.model else [])])
+    with sole_writer(folder=forecasts.parent, file=model):
+        if fresh:
+            remove_own(marks)
+        return _run(rounds, settings, files, every, jobs, progress)
+
+
+class _Files(NamedTuple):
+    """What a run writes."""
+
+    forecasts: Path
+    model: Path  # where the run stands
+    about: Path  # what it is a run of
+    trials: Path  # until a choice is made
+
+
+def claim(
+    forecasts: Path, model: Path, inputs: Sequence[Path], others: Sequence[Path] = ()
+) -> tuple[_Files, dict[Path, str]]:
+    """Return what a run writes, with the mark of each; refuse an input, another output, and a file of someone else."""
+    files = _Files(forecasts, model, model.with_name(model.name + ".json"), model.with_name(model.name + ".trials"))
+    insist_apart(inputs, [*files, *others])
+    marks = dict(zip(files, (forecasts_mark(forecasts), MODEL_MARK, PLAN_MARK, TRIALS_MARK), strict=True))
+    for path, mark in marks.items():
+        insist_own(path, mark, OTHER_FOLDER if path is forecasts else "choose another path (--save)")
+    return files, marks
+
+
+def _run(rounds: Rounds, settings: Settings, files: _Files, every: int, jobs: int | None, progress: Progress) -> Run:
+    forecasts, model, about, trials = files
     plan = _plan(rounds, settings) | {"--format": forecasts.suffix[1:], "--every": every}
     continued = model.exists()
     if continued:
         open_plan(about, plan, "run")
     else:
-        write_whole({about: json.dumps(plan, indent=1).encode()})  # at once, to see whether it can be
+        write_whole({about: as_json(plan, PLAN_MARK)}, PLAN_MARK)  # at once, to see whether it can be
     remove_drafts(model)
     forecaster = load_forecaster(model) if continued else _started(rounds, settings, jobs, trials, progress)
     state = forecaster.about["run"]
@@ -84,7 +119,7 @@ def run(
     if not continued:
         save(forecaster, model)
         trials.unlink(missing_ok=True)
-    file = ForecastFile(forecasts, state["parts"], forecaster.about["utc"])
+    file = ForecastFile(forecasts, state["parts"], forecaster.about.get("utc", rounds.is_utc))
     unsaved = 0
     for chunk in _pieces(chunks_of(rounds, settings.without), every):
         unsaved += _advance(forecaster, chunk, rounds.is_utc, file.add)
@@ -182,6 +217,7 @@ def _started(
         here = {"head_end": forecaster.last_stamp, "head_rounds": 0, "head_tasks": len(forecaster.tasks)}
         here |= {"parts": 0, "finished": False}
         forecaster.about |= {"run": here, "source": rounds.name}
+        forecaster.about.pop("live", None)  # the open round of a run of lines
         forecaster.forget_record()
         return forecaster
     progress("reading the part to tune on", 0.0)
@@ -203,7 +239,7 @@ def _advance(forecaster: Forecaster, chunk: Chunk, is_utc: bool, keep: Callable[
     if is_utc != forecaster.about.get("utc", is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
         raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
-    head_end = forecaster.about["run"]["head_end"]
+    head_end = forecaster.about.get("run", {}).get("head_end", NEVER)  # one made by hand has no head
     known, head = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, head_end], side="right").tolist()
     first = max(known, head)
     for part, counts in ((chunk.rows(slice(known, first)), False), (chunk.rows(slice(first, None)), True)):

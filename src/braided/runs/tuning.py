@@ -21,13 +21,14 @@ import numpy as np
 
 from braided.errors import FileError, InputError
 from braided.evaluation import evaluate
-from braided.files import write_whole
+from braided.files import as_json, mark_of, write_whole
 from braided.forecasting.clock import as_stamps
 from braided.learners import MTWRLS
 from braided.processes import each, workers
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
 from braided.study.methods import Parameters, sees_level, with_level
+from braided.validate import count, real
 from braided.version import __version__
 
 How: TypeAlias = Literal["halving", "grid"]
@@ -35,6 +36,7 @@ Progress: TypeAlias = Callable[[str, float], None]  # what is being done, and wh
 
 SINGLE = METHODS["wrls"]  # one filter per stream, to compare with
 DEFAULT = tuple(METHODS[name] for name in ("mt-wrls", "mt-wrls-neighbours", "wrls", "wrls-neighbours"))
+TRIALS_MARK = mark_of("trials")
 FORGETTING = (1.0, 0.999, 0.995, 0.99, 0.98, 0.95)  # per round: memories of ever, 1000, 200, 100, 50, 20 rounds
 HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
 TELLING = 10  # streams whose samples count there: more of them move together, and tell little more
@@ -79,8 +81,14 @@ class Trial:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Trial:
-        """Return what `plain` came from."""
-        return cls(**plain | {"score": np.inf if plain["score"] is None else plain["score"]})
+        """Return what `plain` came from; raise InputError if it is inconsistent."""
+        trial = cls(**plain | {"score": np.inf if plain["score"] is None else plain["score"]})
+        find_method(trial.method)
+        for number in (trial.score if plain["score"] is not None else 0.0, *trial.parameters.values()):
+            real(number, "score or parameter")
+        for number in (trial.rounds, trial.samples):
+            count(number, "rounds or samples", least=0)
+        return trial
 
 
 @final
@@ -103,6 +111,13 @@ class Choice:
         """Return it as names and numbers."""
         trials = {"best": self.best.plain(), "single": self.single.plain(), "trials": [t.plain() for t in self.trials]}
         return trials | {"tried": self.tried, "streams": self.streams}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Choice:
+        """Return what `plain` came from; raise InputError if it is inconsistent."""
+        best, single, *trials = (Trial.of(one) for one in (plain["best"], plain["single"], *plain["trials"]))
+        numbers = (count(plain[name], name, least=0) for name in ("tried", "streams"))
+        return cls(best, single, tuple(trials), *numbers)
 
 
 def methods_for(names: Sequence[str]) -> list[Method]:
@@ -196,8 +211,8 @@ class _Bench:
         for stage in method.stages:
             pool = [one | with_level(level) for one in method.candidates(stage, best.parameters, FORGETTING)]
             counts = self._counts(len(pool))
-            for rung, count in enumerate(counts):
-                trials = self._run(method, pool[:count], self._piece(len(counts) - 1 - rung))
+            for rung, kept in enumerate(counts):
+                trials = self._run(method, pool[:kept], self._piece(len(counts) - 1 - rung))
                 trials.sort(key=lambda trial: trial.rank)
                 pool = [trial.parameters for trial in trials]
             best = min(best, trials[0], key=lambda trial: trial.rank)
@@ -248,8 +263,11 @@ def _about(head: Head) -> dict[str, Any]:
 def _opened(log: Path, about: dict[str, Any]) -> dict[str, Trial]:
     """Return the trials in a file, which is begun if it is not there; a last line cut short is lost."""
     try:
-        first, *lines = log.read_text("utf-8").split("\n")[:-1] if log.exists() else [json.dumps(about)]
+        first, *lines = (
+            log.read_text("utf-8").split("\n")[:-1] if log.exists() else [as_json(about, TRIALS_MARK, None).decode()]
+        )
         held = json.loads(first)
+        held.pop("file", None)
         trials = [Trial.of(json.loads(line)) for line in lines]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise FileError(f"{log} is no file of trials ({error!r}): choose another (--out), or delete it") from error
@@ -257,5 +275,5 @@ def _opened(log: Path, about: dict[str, Any]) -> dict[str, Trial]:
         raise FileError(
             f"{log} holds trials of other data or settings: choose another (--out), or start again (--fresh)"
         )
-    write_whole({log: "\n".join([first, *lines, ""]).encode()})
+    write_whole({log: "\n".join([first, *lines, ""]).encode()}, TRIALS_MARK)
     return {trial.key: trial for trial in trials}

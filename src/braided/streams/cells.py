@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +15,8 @@ from braided.types import Floats, Ints, Times
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capital letters
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
 TIME_REMEDY = "write all as 2024-01-31 18:30:00 (ISO 8601), or all with a UTC offset, or all as integers such as years"
+LONGEST_SHOWN = 80  # characters of a value
+MOST_LISTED, LONGEST_LIST = 40, 400  # names, and their characters
 
 Where = Callable[[int], str]  # from a row of the column to the place where a reader of the file finds it
 
@@ -99,6 +101,28 @@ def is_date(column: Any) -> bool:
     )
 
 
+def shown(value: Any) -> str:
+    """Return a value for a message: control characters escaped, and at most about 80 characters.
+
+    >>> shown("calm\\n"), shown(90 * "=")[-5:]
+    ("'calm\\\\n'", '====…')
+    """
+    text = repr(value[:LONGEST_SHOWN] if isinstance(value, str) else value)
+    is_cut = len(text) > LONGEST_SHOWN or (isinstance(value, str) and len(value) > LONGEST_SHOWN)
+    return f"{text[: LONGEST_SHOWN - 1]}…" if is_cut else text
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a message, and how many more there are than it has room for."""
+    texts, length = [], 0
+    for name in names[:MOST_LISTED]:
+        if length > LONGEST_LIST:
+            break
+        texts.append(shown(name))
+        length += len(texts[-1])
+    return ", ".join(texts) + f" and {len(names) - len(texts)} more" * (len(names) > len(texts))
+
+
 def to_seconds(stamps: Times) -> Times:
     """Return dates to the second where that is exact, else to the microsecond; integers as they are."""
     if stamps.dtype.kind != "M":
@@ -151,4 +175,4 @@ def _first_refused(column: Any, kind: Any) -> int:
 
 
 def _refuse(column: Any, row: int, name: str, where: Where, remedy: str) -> NoReturn:
-    raise InputError(f"{name} at {where(row)} is {column[row].as_py()!r:.80}: {remedy}")
+    raise InputError(f"{name} at {where(row)} is {shown(column[row].as_py())}: {remedy}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from braided.errors import InputError
-from braided.streams.cells import is_date, is_number
+from braided.streams.cells import is_date, is_number, listed
 from braided.streams.sources import Source
 
 GUESSES = {
@@ -39,6 +39,20 @@ class Columns(NamedTuple):
     form: Literal["long", "wide"]
     guessed: bool  # or every one was named
     tasks: tuple[str, ...] = ()  # of a wide table
+
+    @classmethod
+    def restore(cls, saved: Mapping[str, Any]) -> Columns | None:
+        """Return the columns that `_asdict` gave this for; None if it gave nothing of the kind."""
+        try:
+            columns = cls(**saved)
+        except TypeError:
+            return None
+        names = (columns.time, columns.value, columns.task or "")
+        lists = (columns.features, columns.tasks)
+        is_text = all(isinstance(name, str) for name in names) and all(
+            isinstance(one, tuple) and all(isinstance(name, str) for name in one) for one in lists
+        )
+        return columns if is_text else None
 
     def describe(self) -> str:
         """Say in a sentence which they are."""
@@ -76,8 +90,7 @@ def choose(
             what = f"{role} column"
             remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= (--{role} on the command line)"
         count = f"{len(fits)} columns that may be the {what}" if fits else f"no {what}"
-        listed = ", ".join(map(repr, names[:40])) + f" and {len(names) - 40} more" * (len(names) > 40)
-        raise InputError(f"{source.place} has {count}; its columns are {listed}: {remedy}")
+        raise InputError(f"{source.place} has {count}; its columns are {listed(names)}: {remedy}")
 
     times, tasks = fitting("time", time), fitting("task", task)
     others = [own for own in names if own not in times and own not in named and own.lower() not in NO_VALUES]

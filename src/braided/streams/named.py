@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from pathlib import Path
 
 from braided.errors import InputError
 from braided.streams.embedded import EMBEDDED, embedded
 from braided.streams.panel import Panel
+from braided.streams.sources import is_there
 from braided.streams.synthetic import wind_field
 from braided.streams.table import read_table
 
@@ -25,7 +25,7 @@ def open_panel(name: str, seed: int = 0) -> Panel:
         return wind_field(seed)
     if name in EMBEDDED:
         return embedded(name)
-    if not Path(name).exists():
+    if not is_there(name):
         near = get_close_matches(name, [*EMBEDDED, "synthetic"], n=1)
         there = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(EMBEDDED)}, synthetic, or give a file"
         raise InputError(f"no data and no file {name!r}: {there}")

@@ -106,8 +106,9 @@ def open_rounds(
 class Rounds:
     """A table, or several one after the other, as rounds in order of time; made by `open_rounds`.
 
-    `name` and `columns` say what is read, `size` how much (bytes, or rows of a data frame), `changed` when it was
-    changed last, and `progress` which share of it, about, is in the chunks that the running iteration has given.
+    `name` and `columns` say what is read, `files` from where, `size` how much (bytes, or rows of a data frame),
+    `changed` when it was changed last, and `progress` which share of it, about, is in the chunks that the running
+    iteration has given.
     `is_utc` tells, once a row is read, whether times had UTC offsets; then they are UTC.
     """
 
@@ -118,6 +119,7 @@ class Rounds:
         self.columns = columns
         self.size = sum(source.size for source in sources)
         self.changed = max(source.changed for source in sources)
+        self.files = [source.file for source in sources if source.file is not None]
         self.is_utc = False
         self.progress = 0.0
         self._sources = sources

@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import re
+import warnings
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from braided.errors import FileError, InputError
+from braided.errors import FileError, FileWarning, InputError, unreadable
 from braided.graph import Indexed, Table
 from braided.streams.panel import Panel
 from braided.types import Ints
@@ -27,7 +28,7 @@ from braided.types import Ints
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".tsv", ".tsv.gz")
 SAMPLE = 1000  # rows from which the columns are guessed
 LONGEST = 1 << 24  # bytes of one record
-MARK = b"\xef\xbb\xbf"  # of byte order
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of byte order
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 
 
@@ -49,6 +50,8 @@ class Source(ABC):
         self.place = place
         self.size = size
         self.changed = 0  # when, of a file
+        self.file: Path | None = None
+        self._notes: set[str] = set()
         self.names: list[str] = []
 
     def batches(self, names: Sequence[str], rows: int, labels: Sequence[str] = ()) -> Iterator[Batch]:
@@ -89,9 +92,18 @@ class Source(ABC):
         try:
             yield
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-            raise FileError(
-                f"{self.place} can't be read ({error}): it may be cut short or damaged; copy it again"
-            ) from error
+            raise unreadable(self.place, error, "it may be cut short or damaged; copy it again") from error
+
+    def _note(self, text: str) -> None:
+        """Warn, once however often the file is read."""
+        if text not in self._notes:
+            self._notes.add(text)
+            warnings.warn(text, FileWarning, stacklevel=2)
+
+    def _note_change(self) -> None:
+        """Note that the file has changed since it was opened."""
+        if self.file is not None and self.file.stat().st_mtime_ns != self.changed:
+            self._note(f"{self.place} changed while it was being read: read it again when it is complete")
 
 
 def open_sources(data: Any, block_bytes: int) -> list[Source]:
@@ -114,11 +126,22 @@ def open_sources(data: Any, block_bytes: int) -> list[Source]:
     return sources
 
 
+def is_there(path: str | PathLike[str]) -> bool:
+    """Tell whether a path exists; a folder that may not be entered is an error."""
+    try:
+        Path(path).stat()
+    except PermissionError as error:
+        raise unreadable(path, error) from error
+    except (OSError, ValueError):  # also a name that no file can have
+        return False
+    return True
+
+
 def _open_file(path: Any, block_bytes: int) -> Source:
     if not isinstance(path, str | PathLike):
         raise InputError(f"a {type(path).__name__} is no path: give the paths of files, or one data frame")
     file = Path(path)
-    if not file.exists():
+    if not is_there(file):
         raise FileError(f"{file} does not exist: check the path")
     if file.is_dir():
         raise FileError(f"{file} is a folder: give the path of one file")
@@ -128,7 +151,7 @@ def _open_file(path: Any, block_bytes: int) -> Source:
     if not file.stat().st_size:
         raise _is_empty(file)
     source = Parquet(file) if suffix in (".parquet", ".pq") else Csv(file, block_bytes)
-    source.changed = file.stat().st_mtime_ns
+    source.file, source.changed = file, file.stat().st_mtime_ns
     return source
 
 
@@ -183,6 +206,7 @@ class Parquet(Source):
         with table:
             batches = table.iter_batches(rows, columns=list(names), use_threads=False)
             yield from _numbered(self._each(batches), names, table.metadata.num_rows)
+        self._note_change()
 
     def _each(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -257,16 +281,16 @@ class Csv(Source):
             line = 1
             is_unclosed = False
             with self._reading():
-                rest = stream.read(len(MARK))
-            rest = b"" if rest == MARK else rest
+                rest = stream.read(len(BYTE_ORDER_MARK))
+            rest = b"" if rest == BYTE_ORDER_MARK else rest
             is_last = False
             while not is_last:
                 with self._reading():
-                    fresh = stream.read(max(size, len(rest)))
+                    fresh = stream.read(self._room(stream, max(size, len(rest))))
                 is_last = not fresh
                 text = rest + fresh
-                if is_last and text and not text.endswith(b"\n"):
-                    text += b"\n"
+                if is_last:
+                    text = self._ended(text, raw)
                 newlines, ends, is_unclosed = _scan(text, self._delimiter)
                 if is_last and is_unclosed:
                     ends = np.append(ends, len(text))
@@ -287,6 +311,33 @@ class Csv(Source):
                     yield text[starts[0] :], starts - starts[0], lines[filled], raw.tell() / self.size
             if is_unclosed:
                 raise self._unclosed(int(lines[-1]), "the file ends first")
+        self._note_change()
+
+    def _room(self, stream: Any, wanted: int) -> int:
+        """How many bytes to read: no more than the file had when it was opened, so that every pass reads the same rows.
+
+        A gzip file does not tell its uncompressed length.
+        """
+        return wanted if isinstance(stream, gzip.GzipFile) else min(wanted, self.size - stream.tell())
+
+    def _ended(self, text: bytes, raw: Any) -> bytes:
+        """Return what is left at the end of the file with a line break, or nothing if its last line is cut short."""
+        if not text or text.endswith(b"\n"):
+            return text
+        _, ends, _ = _scan(text, self._delimiter)
+        whole, last = text[: ends[-1]] if len(ends) else b"", text[ends[-1] :] if len(ends) else text
+        is_short = False
+        if self.names and last.strip() and b"\n" not in last:
+            delimiter = re.escape(self._delimiter).encode()
+            unquoted = re.sub(rb'(?:^|(?<=%b))"[^"]*(?:"|$)' % delimiter, b"", last)
+            goes_on = raw.read(1) not in (b"", b"\n", b"\r")  # the file has grown since
+            is_short = goes_on or 1 + unquoted.count(self._delimiter.encode()) < len(self.names)
+        if is_short:
+            shown = last.decode(errors="replace")
+            self._note(f"the last line of {self.place} is incomplete and was skipped: {shown!r:.80}")
+            return whole
+        self._note(f"{self.place} does not end in a line break: its last line was used, but may be incomplete")
+        return text + b"\n"
 
     def _unclosed(self, line: int, why: str) -> InputError:
         return InputError(f"line {line} of {self.place} starts a record without end ({why}): close every quote")

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braided.errors import FileError, InputError
+from braided.errors import FileError, InputError, unreadable
+from braided.streams.sources import is_there
 from braided.types import Floats, Ints, Times
 
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
@@ -52,9 +53,10 @@ def find(paths: Iterable[Path]) -> list[WindFile]:
     """Return the files, for a folder those in it, by name."""
     found: list[Path] = []
     for path in paths:
-        if not path.exists():
+        if not is_there(path):
             raise FileError(f"{path} does not exist: check the path")
-        inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
+        with _readable(path):
+            inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
         known = [own for own in inside if own.name.lower().endswith(SUFFIXES) and not own.name.startswith("._")]
         if not known:
             what = "folder without a file" if path.is_dir() else "file, but none"
@@ -300,7 +302,7 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
-        raise FileError(f"{path} can't be read ({error}): it may be cut short or damaged; download it again") from error
+        raise unreadable(path, error, "it may be cut short or damaged; download it again") from error
 
 
 def _open(path: Path) -> Any:

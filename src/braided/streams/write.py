@@ -20,7 +20,7 @@ SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     """Write a panel as a long table of timestamp, site and value, which `read_table` and the command line read.
 
-    Missing values are left out. The file is written whole, or stays as it was.
+    Missing values are left out. The file is written whole, or not at all; another one that is there is not replaced.
 
     >>> from tempfile import TemporaryDirectory
     >>> from braided.streams import read_table
@@ -58,4 +58,5 @@ def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     else:
         parquet.write_table(table, buffer)
     content = gzip.compress(buffer.getvalue(), mtime=0) if suffix == ".csv.gz" else buffer.getvalue()
-    write_whole({file: content}, "choose another path")
+    if not (file.is_file() and file.read_bytes() == content):
+        write_whole({file: content}, None, "choose another path")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from braided.files import sole_writer
 from braided.graph import TaskGraph
 from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner
 from braided.processes import each, workers
@@ -29,8 +30,12 @@ Progress = Callable[[int, int, str], None]  # units done, units in all, what was
 def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: Progress = lambda *_: None) -> Store:
     """Run what is not yet in the store at `folder`, and return it; the result does not depend on `jobs`."""
     workers(jobs)  # refuses none, before anything is done
+    with sole_writer(folder=folder):
+        return _run_study(plan, panel, Store(folder), jobs, progress)
+
+
+def _run_study(plan: Plan, panel: Panel, store: Store, jobs: int, progress: Progress) -> Store:
     levels = levels_of(panel, plan)
-    store = Store(folder)
     store.open(plan.describe(panel))
     units = [Unit(window, split) for window in range(len(plan.starts)) for split in plan.splits]
     todo = [unit for unit in units if not store.has(unit)]

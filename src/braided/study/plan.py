@@ -13,9 +13,10 @@ from braided.errors import InputError
 from braided.streams import Panel
 from braided.study.methods import METHODS, Clock, find_method
 from braided.types import Flags, Floats
-from braided.validate import count
+from braided.validate import LARGEST_VALUE, count
 from braided.version import __version__
 
+SMALLEST_VALUE = 1e-150  # so that squares do not vanish
 WINDOWS = 30
 LENGTH = 400  # points in a window
 SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
@@ -86,6 +87,7 @@ def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple
     plan = Plan(panel.name, starts=(), seed=seed, methods=methods)
     if panel.name == "us-incomes":
         return _incomes(plan, len(panel.times))
+    _insist_squares_fit(panel)
     longest = max((end - first for first, end in panel.complete_runs(1)), default=0)
     if longest < LEAST:
         raise InputError(
@@ -95,6 +97,16 @@ def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple
     length = min(LENGTH, longest)
     plan = replace(plan, length=length, splits=splits_of(length))
     return replace(plan, starts=_draw(panel, plan, windows))
+
+
+def _insist_squares_fit(panel: Panel) -> None:
+    """Refuse values whose squares overflow, or vanish."""
+    largest = np.fmax.reduce(np.abs(panel.values), initial=0.0)
+    for place in np.flatnonzero((largest < SMALLEST_VALUE) | (largest > LARGEST_VALUE))[:1]:
+        raise InputError(
+            f"{panel.name}: the largest value of {panel.tasks[place]!r} is {largest[place]:g}: bring it between "
+            f"{SMALLEST_VALUE:g} and {LARGEST_VALUE:g} by another unit, or leave it out"
+        )
 
 
 def _incomes(plan: Plan, years: int) -> Plan:

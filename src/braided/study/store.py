@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import FileError
-from braided.files import open_plan, read_plan, write_whole
+from braided.files import PLAN_MARK, mark_of, open_plan, read_plan, remove_own, write_whole
 from braided.study.plan import Unit
 from braided.study.run import Block
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
+TABLE_MARK = mark_of("table of a study")
 TABLES = ("series", "graphs", "forecasts", "timings", "scores", "choices")  # as written: where the last is, all are
 
 
@@ -45,6 +46,11 @@ class Store:
         """Start the store, or continue one of the same plan; refuse one of another."""
         open_plan(self.folder / "plan.json", about, "study")
 
+    def clear(self) -> None:
+        """Delete the plan and the tables, and nothing else."""
+        files = [file for name in TABLES for file in (self.folder / name).glob("*.parquet")]
+        remove_own({self.folder / "plan.json": PLAN_MARK} | dict.fromkeys(files, TABLE_MARK))
+
     def has(self, unit: Unit) -> bool:
         """Whether a unit is finished."""
         return (self.folder / TABLES[-1] / f"{unit.label}.parquet").exists()
@@ -57,8 +63,9 @@ class Store:
         for name in TABLES:
             buffer = pa.BufferOutputStream()
             rows = [pa.RecordBatch.from_pydict(_columns(block)) for block in tables[name]]
-            parquet.write_table(pa.Table.from_batches(rows), buffer, compression="zstd")
-            write_whole({self.folder / name / f"{unit.label}.parquet": buffer.getvalue().to_pybytes()})
+            table = pa.Table.from_batches(rows).replace_schema_metadata({"file": TABLE_MARK})
+            parquet.write_table(table, buffer, compression="zstd")
+            write_whole({self.folder / name / f"{unit.label}.parquet": buffer.getvalue().to_pybytes()}, TABLE_MARK)
 
     def read(self, name: str, **wanted: Any) -> Columns:
         """Return the rows of a table that have the values wanted, column by column, in the order of the units."""

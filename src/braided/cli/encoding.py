@@ -1,0 +1,34 @@
+"""Terminals that can't show every character get the nearest plain one, instead of an error."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+
+NEAREST = "braided-nearest"  # the name of the error handler
+ALIKE = ("“”‘’−–—─━•×·µ²₀ℓ\xa0", "\"\"''-----*x.u20l ")  # characters, and the plain one for each
+LONGER = {"…": "...", "≥": ">=", "≤": "<=", "→": "->"}
+GREEK = {"λ": "lambda", "σ": "sigma", "γ": "gamma", "ν": "nu", "η": "eta", "ρ": "rho", "χ": "chi"}
+PLAIN = dict(zip(*ALIKE, strict=True)) | LONGER | GREEK
+
+
+def replace_what_terminals_lack() -> None:
+    """Let standard output and error replace what their encoding lacks."""
+    codecs.register_error(NEAREST, _nearest)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=NEAREST)
+
+
+def shows_everything() -> bool:
+    """Tell whether standard output can show every character."""
+    return (sys.stdout.encoding or "utf-8").lower().replace("_", "-").startswith("utf")
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that can't be encoded: by plain ones like them, else by escapes such as \\xe9."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(PLAIN.get(one) or one.encode("ascii", "backslashreplace").decode() for one in lacking), error.end

@@ -1,0 +1,166 @@
+"""`braided run -`: lines from standard input, forecasts to standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, final
+
+from braided.cli.console import print_forecasts, say
+from braided.cli.stopping import stoppable
+from braided.errors import InputError
+
+if TYPE_CHECKING:
+    from braided.forecasting import Forecaster, Forecasts
+    from braided.runs import Live, Settings
+
+NOTES_PER_MINUTE = 10
+MINUTE = 60.0  # seconds
+
+
+class Options(NamedTuple):
+    """The options of a run of lines."""
+
+    save: Path | None
+    every: int
+    stop: bool  # at the first bad line
+    warm_up: int
+    max_ahead: int
+    fresh: bool
+
+
+@final
+class Notes:
+    """Prints notes of bad lines, at most ten a minute, and says how many it has held back.
+
+    >>> seconds = iter([0.0, 1.0, 2.0, 3.0, 60.0])
+    >>> notes = Notes(print, lambda: next(seconds), per_minute=1)
+    >>> for number in range(1, 4):
+    ...     notes.add(f"line {number} is bad")
+    line 1 is bad; further bad lines within this minute are only counted
+    >>> notes.catch_up()
+    2 more bad lines
+    """
+
+    def __init__(
+        self, put: Callable[[str], None], clock: Callable[[], float] = monotonic, per_minute: int = NOTES_PER_MINUTE
+    ) -> None:
+        self._put, self._clock, self._per_minute = put, clock, per_minute
+        self._began, self._shown, self._held_back = clock(), 0, 0
+
+    def add(self, text: str) -> None:
+        """Print a note, or only count it."""
+        self.catch_up()
+        if self._shown < self._per_minute:
+            self._shown += 1
+            self._put(
+                text + "; further bad lines within this minute are only counted" * (self._shown == self._per_minute)
+            )
+        else:
+            self._held_back += 1
+
+    def catch_up(self) -> None:
+        """Say how many notes were held back, if the minute is over."""
+        now = self._clock()
+        if now - self._began < MINUTE:
+            return
+        if self._held_back:
+            self._put(f"{self._held_back:,} more bad line{'s' * (self._held_back > 1)}")
+        self._began, self._shown, self._held_back = now, 0, 0
+
+
+def run_lines(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
+    """Read lines until they end, or a signal stops the program; print forecasts as soon as they can be made."""
+    from braided.runs import SetAsideError
+    from braided.streams.lines import read_lines
+
+    file = _standard_input()
+    live = _open(settings, options, columns)
+    notes = Notes(say)
+    printed, bad, number, saved = False, 0, 0, 0
+
+    def put(forecasts: list[Forecasts]) -> None:
+        nonlocal printed
+        for made in forecasts:
+            print_forecasts(made, live.lines.form or "json", live.is_utc, header=not printed)
+            printed = True
+
+    def refuse(error: InputError) -> None:
+        nonlocal bad
+        if options.stop:
+            raise error
+        bad += not isinstance(error, SetAsideError)
+        notes.add(str(error))
+
+    def keep() -> None:
+        if options.save is not None:
+            live.save(options.save)
+
+    def summary() -> str:
+        aside = f", {live.set_aside:,} set aside (--max-ahead)" * (live.set_aside > 0)
+        lines = f"{number:,} line{'s' * (number != 1)}, {bad:,} bad{aside}"
+        return f"after {lines}; {live.samples:,} samples learned in all"
+
+    with stoppable() as busy:
+        try:
+            for number, line in read_lines(file):
+                with busy():
+                    try:
+                        if isinstance(line, InputError):
+                            raise line
+                        put(live.feed(line, number))
+                    except InputError as error:
+                        refuse(error)
+                    while live.rejected:
+                        refuse(live.rejected.pop(0))
+                    notes.catch_up()
+                    if live.values - saved >= options.every:
+                        keep()
+                        saved = live.values
+            with busy():
+                put(live.end())
+        except KeyboardInterrupt:
+            say(f"stopped {summary()}")
+            raise
+        finally:
+            with busy():
+                keep()
+    if not printed and not live.rounds:
+        raise InputError(
+            f"none of {number:,} lines of standard input could be used: send JSON objects, or CSV with a header"
+        )
+    say(f"standard input ended {summary()}")
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("standard input is closed: pipe lines into `braided run -`, or give a file")
+    return sys.stdin.buffer
+
+
+def _open(settings: Settings, options: Options, columns: dict[str, Any]) -> Live:
+    """Go on from the model at the save path, else from the one that is named, else begin."""
+    from braided.forecasting import Forecaster
+    from braided.runs import Live, load_live
+
+    goes_on = options.save is not None and options.save.exists() and not options.fresh
+    path = options.save if goes_on else Path(settings.model) if settings.model else None
+    known = None if path is None else load_live(path)
+    named = columns_of(known) if isinstance(known, Forecaster) else {}
+    named |= {name: given for name, given in columns.items() if given}
+    live = Live(settings, known, warm_up=options.warm_up, max_ahead=options.max_ahead, note=say, **named)
+    if goes_on:
+        what = "" if isinstance(known, Forecaster) else " of the warm-up"
+        instead = " instead of --model" if settings.model and Path(settings.model) != path else ""
+        say(f"going on from {path}{instead} (--fresh starts again): {live.rounds:,} rounds{what} to {live.last_time}")
+    return live
+
+
+def columns_of(forecaster: Forecaster) -> dict[str, Any]:
+    """Return the names of the columns that a model was learned from."""
+    known = forecaster.about.get("columns") or {}
+    features = tuple(known.get("features") or ())
+    names = {name: known.get(name) or None for name in ("time", "task", "value")}
+    return names | {"features": features}

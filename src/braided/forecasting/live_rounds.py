@@ -1,0 +1,80 @@
+"""LiveRounds: the rounds that a live run has received, and that no model has learned yet.
+
+They are saved with the model, or instead of it during the warm-up, so that a run that was stopped goes on as if it had
+not been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braided.errors import InputError
+from braided.streams.lines import LARGEST_TIME
+from braided.types import Floats, Ints
+from braided.validate import count, insist_integers, insist_numbers
+
+MOST_FAILED_STARTS = 40  # each doubles the warm-up
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LiveRounds:
+    """Rounds in order of time: complete ones of the warm-up, the open one if there is one, and those set aside.
+
+    >>> LiveRounds(
+    ...     times=np.array([1, 2]),
+    ...     tasks=("a", "b"),
+    ...     values=np.array([[5.0, 7.0], [6.0, np.nan]]),
+    ...     extras=np.empty((2, 2, 0)),
+    ...     came=np.array([[True, True], [True, False]]),
+    ...     n_complete=1,
+    ...     is_open=True,
+    ... ).describe()
+    'a warm-up of 1 round of 2 streams'
+    """
+
+    times: Ints  # (n,) microseconds or whole numbers
+    tasks: tuple[str, ...]
+    values: Floats  # (n, T) NaN where one is missing
+    extras: Floats  # (n, T, features)
+    came: NDArray[np.bool_]  # (n, T) whether the task had a line, perhaps without a value
+    n_complete: int = 0
+    is_open: bool = False  # whether the round after the complete ones is open
+    expected: tuple[str, ...] = ()  # tasks that make the open round complete
+    is_dated: bool = False
+    is_utc: bool = False
+    columns: Mapping[str, Any] = field(default_factory=dict)  # of the lines
+    failed_starts: int = 0  # how often no model could be made of the warm-up
+    latest_lines: int = 0  # in how many lines the latest round came
+
+    def __post_init__(self) -> None:
+        """Check everything, as a file may come from anywhere."""
+        if np.ndim(self.came) != 2 or np.ndim(self.extras) != 3:
+            raise InputError("live rounds have arrays of other dimensions")
+        (n, n_tasks), n_extras = self.came.shape, self.extras.shape[2]
+        insist_integers(self.times, "times", (n,), -LARGEST_TIME, LARGEST_TIME)
+        insist_numbers(self.values, "values", (n, n_tasks), missing=True)
+        insist_numbers(self.extras, "extras", (n, n_tasks, n_extras), missing=True)
+        if self.came.dtype != np.bool_ or not self.came.any(axis=1).all() or (np.diff(self.times) <= 0).any():
+            raise InputError("a live round has no task, or comes before the one before it")
+        for names in (self.tasks, self.expected):
+            if not isinstance(names, tuple) or not all(type(one) is str for one in names) or len({*names}) < len(names):
+                raise InputError("the tasks of live rounds are not unique names")
+        for flag in (self.is_open, self.is_dated, self.is_utc):
+            if not isinstance(flag, bool):
+                raise InputError(f"a flag of live rounds is {flag!r}: it must be true or false")
+        count(self.n_complete, "complete live rounds", least=0, most=n - self.is_open)
+        count(self.failed_starts, "failed starts", least=0, most=MOST_FAILED_STARTS)
+        count(self.latest_lines, "lines of the latest live round", least=0, most=n_tasks)
+        if len(self.tasks) != n_tasks or not isinstance(self.columns, Mapping):
+            raise InputError("live rounds have more or fewer names than tasks, or no columns")
+
+    def describe(self) -> str:
+        """Describe a file that holds this instead of a model."""
+        rounds, streams = self.n_complete, len(self.tasks)
+        return f"a warm-up of {rounds:,} round{'s' * (rounds != 1)} of {streams:,} stream{'s' * (streams != 1)}"

@@ -1,0 +1,24 @@
+"""Names as people may see them: what would steer a terminal, or hide in a line, is shown as an escape."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Control characters, lone surrogates, line and paragraph separators, and marks that can't be seen.
+UNSEEN = {"Cc", "Cs", "Zl", "Zp", "Cf"}
+JOINERS = "\u200c\u200d"  # can't be seen either, but belong to the spelling of Persian, and of emoji
+
+
+def printable(name: object) -> str:
+    r"""Return a name with escapes for characters that can't be seen, and everything else as it is.
+
+    >>> print(printable("a\x1b[31mred\x07"), printable("two\nlines"), printable("Zürich"), printable(7))
+    a\x1b[31mred\x07 two\nlines Zürich 7
+    """
+    text = str(name)
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    is_unseen = unicodedata.category(character) in UNSEEN and character not in JOINERS
+    return character.encode("unicode_escape").decode() if is_unseen else character

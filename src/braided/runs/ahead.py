@@ -1,0 +1,57 @@
+"""Ahead: rounds whose times lie too far in the future, until enough of them have come to believe them.
+
+One line with a wrong date must not move the clock of a run, or all right lines after it would be late. But after an
+outage, or when a sender changes its step, far times are right: they then come one after another, with no other line
+between them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+from braided.errors import InputError
+from braided.streams.lines import Row
+
+ROUNDS_TO_BELIEVE = 3  # in a row, each at most the limit after the one before
+MOST_ROUNDS_ASIDE = 10  # kept, and believed whatever their steps, so that no stream is shut out for ever
+
+
+class SetAsideError(InputError):
+    """A line is not used now, as its time lies too far ahead; it may be later."""
+
+
+class Kept(NamedTuple):
+    """A round that was set aside, and how many lines it came in."""
+
+    row: Row
+    lines: int
+
+
+@final
+class Ahead:
+    """The rounds that were set aside since the last line that was not."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rounds = [Kept(row, 0) for row in rows]
+
+    def clear(self) -> None:
+        """Forget them: a line has come that was not too far ahead."""
+        self.rounds = []
+
+    def keep(self, row: Row, number: int, limit: int) -> list[Kept]:
+        """Set a row aside, or return the rounds that are to be believed now, with this one as the last."""
+        rounds = [kept for kept in self.rounds if kept.row.time <= row.time]  # a later one was wrong
+        if rounds and rounds[-1].row.time == row.time:
+            last = rounds.pop()
+            last.row.insist_new(row, number)
+            rounds.append(Kept(last.row.with_more(row), last.lines + 1))
+        else:
+            rounds.append(Kept(row, 1))
+        self.rounds = rounds
+        first = len(rounds) - 1
+        while first and rounds[first].row.time - rounds[first - 1].row.time <= limit:
+            first -= 1
+        if len(rounds) - first >= ROUNDS_TO_BELIEVE or len(rounds) >= MOST_ROUNDS_ASIDE:
+            self.rounds = []
+            return rounds[first if len(rounds) - first >= ROUNDS_TO_BELIEVE else 0 :]
+        return []
