@@ -96,7 +96,7 @@ def test_inputs_that_move_on_take_no_more_memory(name):
 
     passes(0, 4)
     size = sum(array.nbytes for array in model.state)
-    span = either(2, 80)
+    span = either(4, 80)
     held = []
     tracemalloc.start()
     try:
@@ -107,8 +107,9 @@ def test_inputs_that_move_on_take_no_more_memory(name):
     finally:
         tracemalloc.stop()
     assert sum(array.nbytes for array in model.state) == size
-    # what is loaded once, or cached up to a limit, shows in some spans; what is kept of the inputs, in each: an eighth
-    assert min(np.diff(held)) < span * n * D
+    # Caches of the interpreter and of NumPy hold a few kilobytes more in some spans. A leak holds at least 8 bytes per
+    # number of the inputs in every span; half of that is the limit.
+    assert min(np.diff(held)) < span * n * D * 8 / 2
     assert model.samples == (4 + 6 * span) * n
 
 
