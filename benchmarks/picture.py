@@ -28,7 +28,7 @@ STYLE = {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "braided
 
 
 def main():
-    panel = bd.streams.embedded("us-incomes")
+    panel = bd.datasets.embedded("us-incomes")
     plan = plan_for(panel)
     window = Window(np.log(panel.values), panel.tasks, plan, plan.splits["II"])
     figure = Figure(figsize=(9, 3.4), layout="constrained")

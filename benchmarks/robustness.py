@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 import braided as bd
+from braided.datasets import open_panel
 from braided.kernels import rbf
 from braided.runs import Settings, run_in_memory
-from braided.streams import open_panel
 
 GRAPH = bd.TaskGraph.pooled(range(3), ridge=0.1)
 LAST = 2000  # forecasts that count where inputs move on

@@ -55,11 +55,11 @@ def make(path: Path, rows: int) -> None:
 
 def measure(path: Path) -> None:
     """Run the table, and print what took how long, as JSON."""
-    from braided.forecasting import Forecaster
+    from braided.forecasting import Engine
     from braided.learners import MTWRLS, WRLS
     from braided.runs import Settings, run
     from braided.runs.output import ForecastFile
-    from braided.streams import Rounds, open_rounds
+    from braided.tables import Rounds, open_rounds
 
     took = {"reading": 0.0, "learning": 0.0, "single filters": 0.0, "writing": 0.0, "advancing": 0.0}
 
@@ -77,7 +77,7 @@ def measure(path: Path) -> None:
 
     timed(MTWRLS, "_progressive", "learning")
     timed(WRLS, "_progressive", "single filters")
-    timed(Forecaster, "advance", "advancing")
+    timed(Engine, "advance", "advancing")
     for name in ("add", "commit", "finish"):
         timed(ForecastFile, name, "writing")
     chunks = Rounds.chunks

@@ -104,7 +104,7 @@ def record_learners(folder):
 
 def table(seed):
     """A synthetic table with missing values and a stream that comes late, as lines of CSV."""
-    panel = bd.streams.wind_field(seed=seed, steps=260, sites=4)
+    panel = bd.datasets.wind_field(seed=seed, steps=260, sites=4)
     rng = np.random.default_rng(seed)
     lines = ["time,site,value"]
     for step, (moment, values) in enumerate(zip(panel.times, panel.values, strict=True)):

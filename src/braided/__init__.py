@@ -10,15 +10,17 @@ from braided.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from braided import checks as checks
+    from braided import datasets as datasets
     from braided import features as features
     from braided import forecasting as forecasting
     from braided import forgetting as forgetting
     from braided import kernels as kernels
+    from braided import methods as methods
     from braided import metrics as metrics
     from braided import runs as runs
     from braided import statistics as statistics
-    from braided import streams as streams
     from braided import study as study
+    from braided import tables as tables
     from braided.errors import BraidedError as BraidedError
     from braided.errors import FileError as FileError
     from braided.errors import InputError as InputError
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from braided.features import ELM as ELM
     from braided.features import Lags as Lags
     from braided.features import Scale as Scale
-    from braided.forecasting import Forecaster as Forecaster
     from braided.forgetting import Directional as Directional
     from braided.forgetting import Drift as Drift
     from braided.forgetting import Exponential as Exponential
@@ -54,7 +55,6 @@ _HOMES = {
     "evaluation": "Evaluation evaluate",
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
-    "forecasting": "Forecaster",
     "forgetting": "Directional Drift Exponential HalfLife Restore",
     "graph": "TaskGraph",
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
@@ -62,15 +62,17 @@ _HOMES = {
 }
 _MODULES = (
     "checks",
+    "datasets",
     "features",
     "forecasting",
     "forgetting",
     "kernels",
+    "methods",
     "metrics",
     "runs",
     "statistics",
-    "streams",
     "study",
+    "tables",
 )
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -10,7 +10,7 @@ learn only after each m-th round, as where a batch model is retrained now and th
 are given: whoever delays the truth must see to it that they do not tell it.)
 
 >>> import braided as bd
->>> panel = bd.streams.wind_field(seed=0, steps=400)     # synthetic
+>>> panel = bd.datasets.wind_field(seed=0, steps=400)     # synthetic
 >>> samples = bd.Lags(9).samples(panel.values, panel.tasks)
 >>> model = bd.MTWRLS(bd.TaskGraph.pooled(panel.tasks), n_features=10, penalty=10.0)
 >>> round(evaluate(model, samples).scores.mean("rmse_to_level"), 3)     # against the forecast "no change"

@@ -31,7 +31,7 @@ from braided import learners
 from braided.errors import BraidedError, FileError, InputError, unreadable
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import insist_unlocked, write_whole
-from braided.forecasting import Clock, Forecaster, LiveRounds, Record, Units, Usual
+from braided.forecasting import Clock, Engine, LiveRounds, Record, Units, Usual
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -42,7 +42,7 @@ MODEL_MARK = "braided model\n"
 MAGIC = MODEL_MARK.encode()
 VERSION = 2  # of what the arrays mean
 CHECKSUM_SIZE = hashlib.sha256().digest_size
-Model: TypeAlias = Learner | Forecaster | LiveRounds
+Model: TypeAlias = Learner | Engine | LiveRounds
 MODELS = (Clock, ELM, Chain, Kernel, Lags, LiveRounds, Record, Scale, TaskGraph, Units, Usual)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
@@ -162,7 +162,7 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return {"csr": _pack([value.data, value.indices, value.indptr, value.shape], arrays)}
     if isinstance(value, Learner):
         return {"learner": type(value).__name__, "value": _pack(value.dump(), arrays)}
-    if isinstance(value, Forecaster):
+    if isinstance(value, Engine):
         return {"forecaster": _pack(value.dump(), arrays)}
     if type(value) in PARTS.values():
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -192,7 +192,7 @@ class _Unpacker:
         if "csr" in tree:
             return _sparse(*self.unpack(tree["csr"]))
         if "forecaster" in tree:
-            return Forecaster.restore(self.unpack(tree["forecaster"]))
+            return Engine.restore(self.unpack(tree["forecaster"]))
         value = self.unpack(tree["value"])
         if "part" in tree:
             return PARTS[tree["part"]](**value)

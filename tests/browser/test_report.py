@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from braided.datasets import wind_field
 from braided.report import write_report
 from braided.report.tables import tables
-from braided.streams import wind_field
 from braided.study import Results, plan_for, run_study
 
 pytest.importorskip("selenium")

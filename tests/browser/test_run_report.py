@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from braided.datasets import wind_field
 from braided.report import write_run_report
 from braided.report.run_tables import errors, trials
-from braided.streams import wind_field
 from tests.browser import test_report as study_page
 from tests.unit.test_run_report import NAMES, make_run
 

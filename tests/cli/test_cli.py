@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from braided.streams import wind_field
+from braided.datasets import wind_field
 from braided.study import METHODS
 
 pytestmark = pytest.mark.slow  # every test starts processes

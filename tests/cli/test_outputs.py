@@ -18,7 +18,7 @@ from braided.files import sole_writer
 from braided.forecasting import Forecasts
 from braided.runs import Settings, run
 from braided.runs.output import ForecastFile
-from braided.streams import open_rounds, read_table
+from braided.tables import open_rounds, read_table
 from tests.cli.test_streams import GIVEN
 from tests.runs.tables import written
 

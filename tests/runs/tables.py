@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 
+from braided.datasets import wind_field
 from braided.runs import Settings
-from braided.streams import wind_field, write_table
-from braided.streams.panel import Panel
+from braided.tables import write_table
+from braided.tables.panel import Panel
 
 GIVEN = {
     "parameters": {"forgetting": 0.99, "penalty": 10.0, "ridge": 0.1},

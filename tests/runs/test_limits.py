@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.forecasting import Forecaster
+from braided.forecasting import Engine
 from braided.report import write_run_report
 from braided.runs import Settings, in_words, run, run_in_memory
 from braided.runs.output import tail
 from braided.state import dumps, loads
-from braided.streams import open_rounds, write_table
 from braided.study import plan_for
+from braided.tables import open_rounds, write_table
 from tests.runs.tables import QUICK, field
 
 PNG = b"\x89PNG"
@@ -62,9 +62,7 @@ def test_a_value_far_beyond_the_usual_change_of_its_stream_is_counted_too():
 def test_the_count_does_not_depend_on_how_values_arrive_and_is_saved(pieces):
     panel = with_values(field(), [*SPIKES, (200, 3, 1e120)])
     forecaster, _ = run_in_memory(field(), QUICK)
-    blank = Forecaster(
-        forecaster.learner.with_features(forecaster.learner.n_features), forecaster.lags, forecaster.units
-    )
+    blank = Engine(forecaster.learner.with_features(forecaster.learner.n_features), forecaster.lags, forecaster.units)
     for part in np.array_split(np.arange(400), pieces):
         blank.advance(part, panel.values[part], panel.tasks)
         blank = loads(dumps(blank))
@@ -75,7 +73,7 @@ def test_a_model_saved_before_there_was_the_count_has_none():
     forecaster, _ = run_in_memory(field(), QUICK)
     dumped = forecaster.dump()
     del dumped["state"]["too_large"]
-    assert Forecaster.restore(dumped).too_large == 0
+    assert Engine.restore(dumped).too_large == 0
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from braided.runs import SetAsideError, Settings, load_forecaster, load_live, ru
 from braided.runs.ahead import Ahead
 from braided.runs.live import Live
 from braided.state import dumps
-from braided.streams import Lines
-from braided.streams.lines import Row, read_lines
+from braided.tables import Lines
+from braided.tables.lines import Row, read_lines
 from tests.runs.bad_lines import bad_lines, mixed
 from tests.runs.tables import GIVEN, QUICK, field, lines_of
 

@@ -16,7 +16,7 @@ from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
 from braided.runs.start import start
 from braided.runs.summary import Summary, chosen, in_words
 from braided.runs.table import read_head
-from braided.streams import open_rounds
+from braided.tables import open_rounds
 from tests.runs.tables import GIVEN, QUICK, field, written
 
 

@@ -13,8 +13,8 @@ from braided.runs import Head, Settings, Trial, choose, run_in_memory, search, t
 from braided.runs.start import start
 from braided.runs.summary import Summary
 from braided.runs.tuning import FORGETTING, methods_for
-from braided.streams import Chunk
 from braided.study import METHODS
+from braided.tables import Chunk
 from tests.runs.tables import field
 
 MT = {"forgetting": 1.0, "penalty": 1.0, "ridge": 0.1}
@@ -53,7 +53,7 @@ def independent(steps=400, tasks=6, memory=0.7, summed=False):
     for step in range(1, steps):
         values[step] = memory * values[step - 1] + rng.normal(size=tasks)
     values = values.cumsum(axis=0) if summed else values
-    return bd.streams.Panel("independent", tuple("abcdef"), np.arange(steps), values, "synthetic")
+    return bd.tables.Panel("independent", tuple("abcdef"), np.arange(steps), values, "synthetic")
 
 
 @pytest.mark.parametrize("level", [True, False])
@@ -245,7 +245,7 @@ def test_many_streams_are_tied_to_those_they_are_most_alike_to():
 
 
 def test_many_streams_are_tuned_on_regions_of_their_graph(monkeypatch):
-    panel = bd.streams.wind_field(seed=1, steps=40, sites=500)
+    panel = bd.datasets.wind_field(seed=1, steps=40, sites=500)
     head = head_of(panel, lags=3, extras=2)
     part = head.tuned_on
     assert part.tuned_on is part

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import braided as bd
+from braided.datasets import wind_field
 from braided.forecasting import Units, Usual
 from braided.runs import Settings, run_in_memory
-from braided.streams import wind_field
 from tests.runs.tables import GIVEN, field
 
 
@@ -24,7 +24,7 @@ def forecaster(panel):
     lags = bd.Lags(3, neighbours=2, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(panel.values[:100], panel.tasks)
     model = bd.MTWRLS(graph, lags.n_features, 10.0, robust=5.0)
-    return bd.Forecaster(model, lags, Units.measure(panel.values[:100]), tame=True)
+    return bd.forecasting.Engine(model, lags, Units.measure(panel.values[:100]), tame=True)
 
 
 WILD = [(150, 1, 1e6), (151, 2, -999.0), (152, 2, -999.0), (250, 0, 1e200), (251, 0, 1e99), (300, 3, -1e6)]

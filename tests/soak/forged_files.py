@@ -96,7 +96,7 @@ def forecasters():
     lags = bd.Lags(3, neighbours=1, gap=True, level=True)
     graph = bd.TaskGraph.nearest(np.arange(4.0)[:, None], k=2, tasks=panel.tasks)
     levels = np.nan_to_num(np.abs(panel.values)) + 1.0
-    by_hand = bd.Forecaster(
+    by_hand = bd.forecasting.Engine(
         bd.MTWRLS(graph, lags.n_features + 1, 10.0, solver="local"),
         lags,
         Units.measure(levels, logarithm=True),
@@ -229,7 +229,7 @@ def use(model):
     """Call whatever a user can call."""
     if isinstance(model, LiveRounds):
         use_live_rounds(model)
-    elif isinstance(model, bd.Forecaster):
+    elif isinstance(model, bd.forecasting.Engine):
         use_forecaster(model)
     else:
         use_learner(model)

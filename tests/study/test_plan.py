@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.streams import Panel, embedded, open_panel, wind_field
+from braided.datasets import embedded, open_panel, wind_field
 from braided.study import METHODS, find_method, plan_for
+from braided.tables import Panel
 
 
 @pytest.mark.parametrize("data", ["la-haute-borne", "synthetic"])

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import braided as bd
+from braided.datasets import embedded, wind_field
 from braided.evaluation import PROTOCOLS, evaluate
-from braided.streams import embedded, read_table, wind_field
+from braided.methods import Inputs
 from braided.study import METHODS, Results, Store, plan_for, run_study
-from braided.study.methods import Inputs
 from braided.study.parallel import COMPILED
 from braided.study.plan import Plan, Unit
 from braided.study.run import METRICS, Window, forecast, run_part, run_unit, tune
+from braided.tables import read_table
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 PANEL = wind_field(seed=1, steps=1300, sites=3)

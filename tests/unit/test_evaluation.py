@@ -6,7 +6,7 @@ import pytest
 import braided as bd
 from braided.evaluation import Evaluation, evaluate
 
-PANEL = bd.streams.wind_field(seed=3, steps=80, sites=3)
+PANEL = bd.datasets.wind_field(seed=3, steps=80, sites=3)
 GRAPH = bd.TaskGraph.from_history(PANEL.values[:40], PANEL.tasks)
 SAMPLES = bd.Lags(2).samples(PANEL.values, PANEL.tasks)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braided as bd
-from braided.streams.lines import LONGEST_LINE, MOST_CANDIDATES, Lines, read_lines
+from braided.tables.lines import LONGEST_LINE, MOST_CANDIDATES, Lines, read_lines
 from tests.runs.bad_lines import bad_lines
 
 HEADER, ROW = "time,site,wind", '{"time": 1, "site": "a", "wind": 5.5}'
@@ -51,7 +51,7 @@ def test_a_line_of_100_mb_is_one_bad_line_and_is_never_held_whole():
 def test_reading_in_small_parts_cuts_at_newlines_and_drops_what_is_too_long(pieces, longest):
     text = b"\n".join(pieces)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("braided.streams.lines.LONGEST_LINE", longest)
+        patch.setattr("braided.tables.lines.LONGEST_LINE", longest)
         found = list(read_lines(io.BytesIO(text)))
     whole = io.BytesIO(text).readlines()
     assert [number for number, _ in found] == list(range(1, len(whole) + 1))

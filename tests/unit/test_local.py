@@ -10,7 +10,7 @@ import braided as bd
 from braided._compiled.solve import CHUNK, PRIOR
 from braided.errors import InputError
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
-from braided.learners import local
+from braided.learners.solvers import local
 from braided.state import dumps, loads
 
 EXACT = 1e-9  # of the tolerance, with which forecasts are those of the exact solution

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braided as bd
-from braided.learners import norms
+from braided.learners.parts import norms
 from tests.reference.proximal import columns, objective, shrink_columns, shrink_spectrum, trace
 from tests.streams import random_stream, worst
 

@@ -10,8 +10,9 @@ import pytest
 
 import braided as bd
 from braided.cli import main
+from braided.datasets import open_panel, read_wind_toolkit
 from braided.runs import read_choice
-from braided.streams import open_panel, open_rounds, read_wind_toolkit
+from braided.tables import open_rounds
 from tests.runs.tables import written
 
 DENIED = PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -9,11 +9,12 @@ import matplotlib
 import numpy as np
 import pytest
 
+from braided.datasets import embedded, wind_field
 from braided.errors import FileError, InputError
 from braided.report import figures, page, pictures, style, write_report
 from braided.report.tables import tables
-from braided.streams import Panel, embedded, wind_field
 from braided.study import METHODS, Results, plan_for, run_study
+from braided.tables import Panel
 
 WIND = wind_field(seed=0, steps=900, sites=4)
 EVERY = {"series", "graph", "timings", "errors-I", "errors-II"}  # figures that any study has

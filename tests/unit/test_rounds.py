@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braided as bd
-from braided.streams import open_rounds
+from braided.tables import open_rounds
 
 GOOD = "time,site,value\n2024-01-01,a,1\n2024-01-01,b,2\n2024-01-02,a,3\n2024-01-02,b,5\n"
 
@@ -360,7 +360,7 @@ def test_a_quote_in_the_middle_of_a_field_is_text(tmp_path):
 
 
 def test_a_record_without_end_fills_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("braided.streams.sources.LONGEST", 10_000)
+    monkeypatch.setattr("braided.tables.sources.LONGEST", 10_000)
     path = write(tmp_path, GOOD + '2024-01-03,a,1,"note\n' + "2024-01-03,b,1\n" * 5000)
     refused(path, "line 6 of .* starts a record without end .*: close every quote", block_bytes=100)
 

@@ -14,8 +14,8 @@ from braided.runs import Choice, Head, Run, Settings, Trial
 from braided.runs.output import ForecastFile
 from braided.runs.start import start
 from braided.runs.summary import Summary, in_words
-from braided.streams import Chunk
 from braided.study import METHODS
+from braided.tables import Chunk
 
 SINGLE = {"forgetting": 0.999, "penalty": 10.0}
 SHARING = SINGLE | {"ridge": 0.01}
@@ -36,7 +36,7 @@ def make_run(
     logarithm=False,
 ):
     """A run over a panel, without the command and its search."""
-    panel = panel or bd.streams.wind_field(seed=0, steps=400, sites=4)
+    panel = panel or bd.datasets.wind_field(seed=0, steps=400, sites=4)
     times, values = panel.times[:rounds], panel.values[:rounds]
     parameters = parameters or (SHARING if METHODS[method].shares else SINGLE)
     first = Chunk(times[:head], panel.tasks, values[:head], np.empty((head, len(panel.tasks), 0)))
@@ -147,7 +147,7 @@ def test_one_round_has_points_and_no_stretch(tmp_path):
 
 
 def test_missing_values_leave_holes(tmp_path):
-    panel = bd.streams.wind_field(seed=0, steps=300, sites=3)
+    panel = bd.datasets.wind_field(seed=0, steps=300, sites=3)
     values = panel.values.copy()
     values[250:260, 0] = np.nan
     values[200:, 2] = np.nan
@@ -162,7 +162,7 @@ def test_missing_values_leave_holes(tmp_path):
 
 
 def test_lines_do_not_cross_a_gap_of_the_clock(tmp_path):
-    panel = bd.streams.wind_field(seed=0, steps=200, sites=2)
+    panel = bd.datasets.wind_field(seed=0, steps=200, sites=2)
     times = panel.times.copy()
     times[150:] += np.timedelta64(3, "h")
     run = make_run(tmp_path, replace(panel, times=times))
@@ -172,14 +172,14 @@ def test_lines_do_not_cross_a_gap_of_the_clock(tmp_path):
 
 
 def test_a_stream_that_stands_still_is_drawn(tmp_path):
-    panel = bd.streams.wind_field(seed=0, steps=240, sites=2)
+    panel = bd.datasets.wind_field(seed=0, steps=240, sites=2)
     values = panel.values.copy()
     values[120:, 1] = values[119, 1]
     written(make_run(tmp_path, replace(panel, values=values)), tmp_path)
 
 
 def test_integers_are_times(tmp_path):
-    run = make_run(tmp_path, bd.streams.embedded("us-incomes"), head=30, logarithm=True, name="us-incomes")
+    run = make_run(tmp_path, bd.datasets.embedded("us-incomes"), head=30, logarithm=True, name="us-incomes")
     html, _ = written(run, tmp_path)
     assert "48 streams, usual step 1; 51 rounds forecast, after 1958 and up to 2009." in html
     assert "RMSE of the logarithms" in html
@@ -189,7 +189,7 @@ def test_integers_are_times(tmp_path):
 
 
 def test_strange_names_are_shown_as_they_are(tmp_path):
-    wind = bd.streams.wind_field(seed=0, steps=200, sites=4)
+    wind = bd.datasets.wind_field(seed=0, steps=200, sites=4)
     run = make_run(tmp_path, replace(wind, tasks=NAMES), suffix=".csv", name="<script>alert(1)</script>")
     html, markdown = written(run, tmp_path / "report")
     assert "<b>" not in html
@@ -211,7 +211,7 @@ def test_strange_names_are_shown_as_they_are(tmp_path):
 def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(run_tables, "MOST_STREAMS", 4)
     monkeypatch.setattr(run_pictures, "NAMED", 5)
-    run = make_run(tmp_path, bd.streams.wind_field(seed=0, steps=200, sites=9))
+    run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=200, sites=9))
     table = tables_of(run)["streams"]
     order = [str(run.forecaster.tasks[place]) for place in run_tables.best_first(Summary.of(run.forecaster).to_single)]
     assert [row[0] for row in table.rows] == [*order[:2], "… 5 more", *order[-2:], "All 9"]
@@ -224,7 +224,7 @@ def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
 
 
 def test_of_many_streams_it_says_which_are_joined(small, tmp_path):
-    run = make_run(tmp_path, bd.streams.wind_field(seed=0, steps=150, sites=70))
+    run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=150, sites=70))
     assert run.forecaster.graph.is_sparse
     assert "Each stream is joined with those that it is most alike to." in pictures_of(run)["graph"].caption
     assert "most alike" not in pictures_of(small)["graph"].caption
@@ -276,7 +276,7 @@ def test_the_one_that_is_used_stands_first(small, tmp_path):
     ],
 )
 def test_the_python_makes_the_same_model_from_scratch(method, parameters, tmp_path):
-    panel = bd.streams.wind_field(seed=0, steps=160, sites=3)
+    panel = bd.datasets.wind_field(seed=0, steps=160, sites=3)
     run = make_run(tmp_path, panel, method, parameters)
     html, markdown = written(run, tmp_path)
     code = re.search(r"```python\n(.*?)```", markdown, re.DOTALL)[1]
@@ -285,7 +285,7 @@ def test_the_python_makes_the_same_model_from_scratch(method, parameters, tmp_pa
     exec(code.replace("model.braided", str(tmp_path / "model.braided")), names)
     names["new"].advance(panel.times, panel.values, panel.tasks)
     np.testing.assert_array_equal(names["new"].ahead().forecast, run.forecaster.ahead().forecast)
-    assert "bd.Forecaster(learner, lags, old.units, graph=old.graph, clock=old.clock)" in html
+    assert "bd.forecasting.Engine(learner, lags, old.units, graph=old.graph, clock=old.clock)" in html
 
 
 def test_a_model_made_by_hand_has_a_page_too(tmp_path):

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import braided as bd
-from braided.streams import EMBEDDED, Panel, embedded, wind_field
+from braided.datasets import EMBEDDED, embedded, wind_field
+from braided.tables import Panel
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import braided as bd
-from braided.streams import open_rounds, read_table
+from braided.tables import open_rounds, read_table
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 GOOD = "time,site,value\n2024-01-01,a,1\n2024-01-01,b,2\n2024-01-02,a,3\n2024-01-02,b,5\n"
@@ -414,7 +414,7 @@ def test_tables_of_many_files_and_of_late_tasks(tmp_path, monkeypatch):
     late = pd.DataFrame({"time": [1, 1, 2, 2, 2], "site": list("bcbca"), "value": [1, 2, 3, 4, 5]})
     late = pd.concat([late, late.assign(time=late["time"] + 2, value=late["value"] + 1)])
     monkeypatch.setattr(
-        "braided.streams.table.open_rounds", lambda *given, **named: open_rounds(*given, **named, batch_rows=2)
+        "braided.tables.table.open_rounds", lambda *given, **named: open_rounds(*given, **named, batch_rows=2)
     )
     panel = read_table(late)
     assert panel.tasks == ("a", "b", "c")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braided as bd
-from braided.streams import Panel, read_table
-from braided.streams.wind_toolkit import read_wind_toolkit, wind_toolkit_sites
-from braided.streams.wind_toolkit_files import HDF5File
-from braided.streams.write import write_table
+from braided.datasets.wind_toolkit import read_wind_toolkit, wind_toolkit_sites
+from braided.datasets.wind_toolkit_files import HDF5File
+from braided.tables import Panel, read_table
+from braided.tables.write import write_table
 
 MIAMI = (25.76, -80.19)
 HEADER = "Year,Month,Day,Hour,Minute,wind speed at 80m (m/s),wind direction at 100m (deg),wind speed at 100m (m/s)"
@@ -447,4 +447,4 @@ def test_microseconds_are_written(tmp_path):
     times = np.array(["2024-01-01T00:00:00.25", "2024-01-01T00:00:00.75", "2024-01-01T00:00:01"], "datetime64[us]")
     panel = Panel("x", ("a", "b"), times, np.array([[1.0, 2], [3, 4], [5, 7]]), "made up")
     write_table(panel, tmp_path / "x.csv")
-    np.testing.assert_array_equal(bd.streams.read_table(tmp_path / "x.csv").times, times)
+    np.testing.assert_array_equal(bd.tables.read_table(tmp_path / "x.csv").times, times)

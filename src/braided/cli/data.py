@@ -22,7 +22,7 @@ def _list(context: typer.Context) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from braided.streams import EMBEDDED, open_panel
+    from braided.datasets import EMBEDDED, open_panel
 
     table = RichTable(box=None, show_header=False, pad_edge=False)
     for name in (*EMBEDDED, "synthetic"):
@@ -40,7 +40,8 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write data that come with the package as a long table."""
-    from braided.streams import open_panel, write_table
+    from braided.datasets import open_panel
+    from braided.tables import write_table
 
     panel = open_panel(name)
     write_table(panel, out)
@@ -60,7 +61,8 @@ def wind_toolkit(
     debug: Debug = False,
 ) -> None:
     """Turn WIND Toolkit files into a long table that `run` and `study` read."""
-    from braided.streams import read_wind_toolkit, write_table
+    from braided.datasets import read_wind_toolkit
+    from braided.tables import write_table
 
     where = None
     try:

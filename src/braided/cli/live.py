@@ -13,7 +13,7 @@ from braided.cli.stopping import stoppable
 from braided.errors import InputError
 
 if TYPE_CHECKING:
-    from braided.forecasting import Forecaster, Forecasts
+    from braided.forecasting import Engine, Forecasts
     from braided.runs import Live, Settings
 
 NOTES_PER_MINUTE = 10
@@ -74,7 +74,7 @@ class Notes:
 def run_lines(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
     """Read lines until they end, or a signal stops the program; print forecasts as soon as they can be made."""
     from braided.runs import SetAsideError
-    from braided.streams.lines import read_lines
+    from braided.tables.lines import read_lines
 
     file = _standard_input()
     live = _open(settings, options, columns)
@@ -142,23 +142,23 @@ def _standard_input() -> BinaryIO:
 
 def _open(settings: Settings, options: Options, columns: dict[str, Any]) -> Live:
     """Go on from the model at the save path, else from the one that is named, else begin."""
-    from braided.forecasting import Forecaster
+    from braided.forecasting import Engine
     from braided.runs import Live, load_live
 
     goes_on = options.save is not None and options.save.exists() and not options.fresh
     path = options.save if goes_on else Path(settings.model) if settings.model else None
     known = None if path is None else load_live(path)
-    named = columns_of(known) if isinstance(known, Forecaster) else {}
+    named = columns_of(known) if isinstance(known, Engine) else {}
     named |= {name: given for name, given in columns.items() if given}
     live = Live(settings, known, warm_up=options.warm_up, max_ahead=options.max_ahead, note=say, **named)
     if goes_on:
-        what = "" if isinstance(known, Forecaster) else " of the warm-up"
+        what = "" if isinstance(known, Engine) else " of the warm-up"
         instead = " instead of --model" if settings.model and Path(settings.model) != path else ""
         say(f"going on from {path}{instead} (--fresh starts again): {live.rounds:,} rounds{what} to {live.last_time}")
     return live
 
 
-def columns_of(forecaster: Forecaster) -> dict[str, Any]:
+def columns_of(forecaster: Engine) -> dict[str, Any]:
     """Return the names of the columns that a model was learned from."""
     known = forecaster.about.get("columns") or {}
     features = tuple(known.get("features") or ())

@@ -16,9 +16,9 @@ from braided.files import insist_apart, insist_own, remove_own, sole_writer
 from braided.printable import printable
 
 if TYPE_CHECKING:
-    from braided.forecasting import Forecaster
+    from braided.forecasting import Engine
     from braided.runs import Settings
-    from braided.streams import Rounds
+    from braided.tables import Rounds
 
 Files = Annotated[
     list[str],
@@ -269,12 +269,12 @@ def inspect(
     from rich.markup import escape
 
     import braided
-    from braided.forecasting import Forecaster, LiveRounds
+    from braided.forecasting import Engine, LiveRounds
     from braided.report.run_tables import facts, links
     from braided.runs.start import insist_origin
 
     loaded = braided.load(model)
-    if isinstance(loaded, Forecaster):
+    if isinstance(loaded, Engine):
         insist_origin(loaded, model)
     screen = console()
     if isinstance(loaded, LiveRounds):
@@ -282,7 +282,7 @@ def inspect(
         return
     for name, text in facts(loaded).items():
         screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
-    if isinstance(loaded, Forecaster):
+    if isinstance(loaded, Engine):
         _show(loaded)
     show(links(loaded.graph), screen)
 
@@ -308,7 +308,7 @@ def _settings(
     model: Path | None,
 ) -> Settings:
     from braided.runs import Settings, read_choice
-    from braided.streams.sources import is_there
+    from braided.tables.sources import is_there
 
     given: dict[str, Any] = {"methods": split(method)}
     if parameters and "=" in parameters and not is_there(parameters):
@@ -333,8 +333,9 @@ def _numbers(text: str) -> dict[str, float]:
 
 
 def _open(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
-    from braided.streams import EMBEDDED, open_panel, open_rounds
-    from braided.streams.sources import is_there
+    from braided.datasets import EMBEDDED, open_panel
+    from braided.tables import open_rounds
+    from braided.tables.sources import is_there
 
     if "-" in files:
         raise InputError("- (standard input) stands alone, and only in `braided run`: give files otherwise")
@@ -344,7 +345,7 @@ def _open(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
     return open_rounds(files[0] if len(files) == 1 else files, sort_rows=sort_rows, **columns)
 
 
-def _open_for(forecaster: Forecaster, files: list[str], sort_rows: int) -> Rounds:
+def _open_for(forecaster: Engine, files: list[str], sort_rows: int) -> Rounds:
     """Open files with the columns that the model knows, or with others if they have none of these names."""
     columns = columns_of(forecaster)
     try:
@@ -353,7 +354,7 @@ def _open_for(forecaster: Forecaster, files: list[str], sort_rows: int) -> Round
         return _open(files, sort_rows, features=columns["features"])
 
 
-def _show(forecaster: Forecaster) -> None:
+def _show(forecaster: Engine) -> None:
     from braided.report.run_tables import errors
     from braided.runs.summary import in_words
 

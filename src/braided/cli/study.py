@@ -15,8 +15,8 @@ from braided.printable import printable
 from braided.processes import workers
 
 if TYPE_CHECKING:
-    from braided.streams import Panel
     from braided.study import Plan, Results
+    from braided.tables import Panel
 
 QUICK = (
     "mt-wrls",
@@ -62,8 +62,8 @@ def study(
 
     What is finished stays in the folder: stopped and started again, the study goes on where it was.
     """
+    from braided.datasets import EMBEDDED, open_panel
     from braided.report import insist_own_pages, write_report
-    from braided.streams import EMBEDDED, open_panel
     from braided.study import METHODS, plan_for
     from braided.study.plan import WINDOWS
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import InputError
-from braided.streams.lines import LARGEST_TIME
+from braided.tables.lines import LARGEST_TIME
 from braided.types import Floats, Ints
 from braided.validate import count, insist_integers, insist_numbers
 

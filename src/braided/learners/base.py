@@ -20,7 +20,7 @@ from braided._compiled.step import UNUSUAL
 from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey, Tasks, insist_graph
-from braided.learners.samples import NO_ROUND, Batch, as_label, as_labels, as_weights, grouping
+from braided.learners.parts.samples import NO_ROUND, Batch, as_label, as_labels, as_weights, grouping
 from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import count, floats, not_negative, real, same_length, stored_integer

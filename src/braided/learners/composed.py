@@ -9,7 +9,7 @@ from braided.errors import InputError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph
 from braided.learners.base import Health, Learner
-from braided.learners.samples import Batch
+from braided.learners.parts.samples import Batch
 from braided.types import Floats, Ints
 from braided.validate import count, floats, stored_integer
 

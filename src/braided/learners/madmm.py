@@ -36,8 +36,8 @@ from braided._compiled.linear import forecast_inplace
 from braided.forgetting import Forgetting, checked_fades, own_clock
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
-from braided.learners.joining import appended, arrival, expected_weights, without
-from braided.learners.samples import Batch
+from braided.learners.parts.joining import appended, arrival, expected_weights, without
+from braided.learners.parts.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers, positive

@@ -33,8 +33,8 @@ from braided._compiled.gradient import Descent, Relation, progressive_inplace
 from braided._compiled.linear import forecast_inplace
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
-from braided.learners.joining import arrival, expected_weights
-from braided.learners.samples import Batch
+from braided.learners.parts.joining import arrival, expected_weights
+from braided.learners.parts.samples import Batch
 from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
 

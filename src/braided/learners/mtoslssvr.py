@@ -35,8 +35,8 @@ from braided._compiled.dictionary import Dictionaries
 from braided._compiled.step import RESIDUAL
 from braided.forgetting import Directional
 from braided.graph import TaskGraph, TaskKey
-from braided.learners.dictionary import KernelLearner, dual_weights, with_prior
-from braided.learners.joining import arrival, enlarge, errors_with_one_more
+from braided.learners.parts.dictionary import KernelLearner, dual_weights, with_prior
+from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
 from braided.types import Floats
 
 

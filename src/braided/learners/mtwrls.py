@@ -54,12 +54,12 @@ from braided.forgetting import (
     uniform_fades,
 )
 from braided.graph import TaskGraph
-from braided.learners import local
 from braided.learners.base import Health
-from braided.learners.filters import FilterLearner
-from braided.learners.joining import arrival, enlarge, errors_with_one_more
-from braided.learners.local import Runner
-from braided.learners.samples import NO_ROUND, Batch
+from braided.learners.parts.filters import FilterLearner
+from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
+from braided.learners.parts.samples import NO_ROUND, Batch
+from braided.learners.solvers import local
+from braided.learners.solvers.local import Runner
 from braided.matrices import insist_it_fits, inverse
 from braided.types import Floats, Ints
 from braided.validate import choice, fraction

@@ -15,13 +15,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, final
 
+from braided.datasets import EMBEDDED
 from braided.errors import InputError
 from braided.files import insist_own, write_whole
 from braided.printable import printable
 from braided.report.pictures import Picture, pictures
 from braided.report.style import COLOURS, REPORT_MARK
 from braided.report.tables import Table, findings, tables
-from braided.streams import EMBEDDED
 from braided.study import METHODS, Method, Results
 from braided.version import __version__
 

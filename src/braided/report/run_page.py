@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from braided.forecasting import Forecaster
+from braided.forecasting import Engine
 from braided.forecasting.clock import step_in_words, time_in_words
 from braided.forgetting import Exponential
 from braided.kernels import Kernel
@@ -50,7 +50,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
     return write_page(folder, [section], _markdown(**values), "run.html.j2", **values)
 
 
-def _summary(forecaster: Forecaster) -> str:
+def _summary(forecaster: Engine) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, run = forecaster.record.rounds, len(forecaster.tasks), forecaster.about["run"]
     step = step_in_words(forecaster.clock.step, forecaster.is_dated)
@@ -62,7 +62,7 @@ def _summary(forecaster: Forecaster) -> str:
     return f"{said}; {rounds:,} round{'s' * (rounds != 1)} forecast, {since}up to {end}."
 
 
-def _reading(forecaster: Forecaster) -> dict[str, str]:
+def _reading(forecaster: Engine) -> dict[str, str]:
     lags = forecaster.lags
     beyond = ", and from where a stream stands beside its neighbours" * (lags.gap and not lags.level)
     return {
@@ -87,7 +87,7 @@ def _facts(run: Run) -> dict[str, str]:
     }
 
 
-def _python(forecaster: Forecaster) -> str:
+def _python(forecaster: Engine) -> str:
     """Return the Python that loads the model, and makes the same one from scratch."""
     learner, graph = forecaster.learner, "old.tasks"
     lines = ["import braided as bd", "", 'old = bd.load("model.braided")  # goes on with old.advance(times, values)']
@@ -101,7 +101,7 @@ def _python(forecaster: Forecaster) -> str:
             f"learner = {_call(learner, graph)}",
             f"lags = bd.{forecaster.lags!r}",
             "# the same from scratch:",
-            f"new = bd.Forecaster(learner, lags, old.units, graph=old.graph{extras}, clock=old.clock)",
+            f"new = bd.forecasting.Engine(learner, lags, old.units, graph=old.graph{extras}, clock=old.clock)",
         ]
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from braided.forecasting import Forecaster
+from braided.forecasting import Engine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
 from braided.report.figures import brief, error_lines, line_of, short, similarities
 from braided.report.pictures import Picture
@@ -89,7 +89,7 @@ def _picture(name: str, title: str, caption: str, alt: str, figure: Figure) -> P
     return Picture(name, title, caption, alt, figure, headline=True)
 
 
-def _curves(forecaster: Forecaster) -> list[tuple[Ints, Floats, str, Method]]:
+def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Method]]:
     """The errors so far of the model and of one filter per stream."""
     record = forecaster.record
     bins = -(-record.rounds // record.width)
@@ -148,7 +148,7 @@ class _Stretch(NamedTuple):
     columns: Floats  # (4, n): actual, forecast, low, high
 
 
-def _latest(path: Path, forecaster: Forecaster, summary: Summary) -> list[_Stretch]:
+def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
     """Read the last forecasts of the best, the middle and the worst stream among those that have some."""
     table = tail(path, STRETCH * len(summary.tasks))
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["task"])])
@@ -181,7 +181,7 @@ def _drawable(times: Ints, is_dated: bool) -> tuple[Any, str]:
 
 
 @styled
-def _forecasts(stretches: list[_Stretch], forecaster: Forecaster) -> Figure:
+def _forecasts(stretches: list[_Stretch], forecaster: Engine) -> Figure:
     """Draw what came, what was forecast and the interval, one stream above the other."""
     from matplotlib import dates
     from matplotlib.ticker import MaxNLocator

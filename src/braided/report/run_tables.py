@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from braided.forecasting import Forecaster
+from braided.forecasting import Engine
 from braided.forecasting.clock import step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
+from braided.methods import FROM_PLAN, sees_level
 from braided.printable import printable
 from braided.report.figures import brief, value_of
 from braided.report.tables import SYMBOLS, Table
 from braided.runs.summary import Summary
 from braided.runs.tuning import FORGETTING, SINGLE
 from braided.study import METHODS, Method
-from braided.study.methods import FROM_PLAN, sees_level
 from braided.types import Floats, Ints
 
 MOST_STREAMS = 200  # rows of a table; of more streams, the first and the last half of so many are shown
@@ -37,7 +37,7 @@ OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned
 NATURAL = {"forgetting": 1.0, "ridge": 1.0}  # ends beyond which there is nothing to look for
 
 
-def errors(forecaster: Forecaster, most: int | None = None) -> Table:
+def errors(forecaster: Engine, most: int | None = None) -> Table:
     """Return the errors of each stream, the largest gain of sharing first, and their means; empty without any."""
     summary = Summary.of(forecaster)
     shares, means = forecaster.single is not None, summary.means
@@ -162,7 +162,7 @@ def _offered(method: str, name: str) -> set[float]:
     return values - OFF.get(name, set())
 
 
-def facts(model: Forecaster | Learner) -> dict[str, str]:
+def facts(model: Engine | Learner) -> dict[str, str]:
     """Return what a model is and what it has seen."""
     if isinstance(model, Learner):
         return {"Learner": f"{model!r}", "Streams": _names(model.tasks), "Health": _health(model)}
@@ -196,7 +196,7 @@ def facts(model: Forecaster | Learner) -> dict[str, str]:
     }
 
 
-def _ties(model: Forecaster) -> str:
+def _ties(model: Engine) -> str:
     """Say what streams share, and by which solver."""
     if not model.learner.shares or model.graph is None:
         return "none: each stream has weights of its own"
@@ -223,13 +223,13 @@ def _names(tasks: tuple[Any, ...]) -> str:
     return ", ".join(map(printable, tasks[:MOST_NAMES])) + f" and {more:,} more" * (more > 0)
 
 
-def _parameters(forecaster: Forecaster) -> list[tuple[str, str]]:
+def _parameters(forecaster: Engine) -> list[tuple[str, str]]:
     if "choice" in forecaster.about:
         return [(name, value_of(value)) for name, value in forecaster.about["choice"]["best"]["parameters"].items()]
     return [(name, repr(getattr(forecaster.learner, name))) for name in forecaster.learner.parameters]
 
 
-def method_of(forecaster: Forecaster) -> Method:
+def method_of(forecaster: Engine) -> Method:
     """Return the method that a forecaster was tuned by; one that was made by hand goes under its learner's name."""
     if "choice" in forecaster.about:
         return METHODS[forecaster.about["choice"]["best"]["method"]]
@@ -237,7 +237,7 @@ def method_of(forecaster: Forecaster) -> Method:
     return replace(kind, title=type(forecaster.learner).__name__, about="made by hand")
 
 
-def tuned_until(forecaster: Forecaster) -> str:
+def tuned_until(forecaster: Engine) -> str:
     """Return the last time of the part to tune on."""
     return time_in_words(forecaster.about["run"]["head_end"], forecaster.is_dated)
 

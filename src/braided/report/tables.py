@@ -17,11 +17,11 @@ from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
+from braided.datasets import EMBEDDED
 from braided.evaluation import PROTOCOLS, Protocol
+from braided.methods import Method
 from braided.statistics import compare_ranks
-from braided.streams import EMBEDDED
 from braided.study import METHODS, Results
-from braided.study.methods import Method
 from braided.study.plan import SHARES, WINDOWS
 from braided.types import Floats
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple, final
 
 from braided.errors import InputError
-from braided.streams.lines import Row
+from braided.tables.lines import Row
 
 ROUNDS_TO_BELIEVE = 3  # in a row, each at most the limit after the one before
 MOST_ROUNDS_ASIDE = 10  # kept, and believed whatever their steps, so that no stream is shut out for ever

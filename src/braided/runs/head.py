@@ -22,9 +22,9 @@ from braided.forecasting.clock import as_stamps
 from braided.forecasting.units import without_too_large
 from braided.graph import TaskGraph, listed
 from braided.learners import Learner
-from braided.streams import Chunk
+from braided.methods import Parameters, sees_level
 from braided.study import Method
-from braided.study.methods import Parameters, sees_level
+from braided.tables import Chunk
 from braided.types import Floats, Ints, Times
 from braided.validate import LARGEST_VALUE
 

@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 
 from braided.errors import InputError, NumericalError
-from braided.forecasting import Clock, Forecaster, Forecasts, LiveRounds
+from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MOST_FAILED_STARTS
 from braided.runs.ahead import Ahead, SetAsideError
@@ -26,9 +26,9 @@ from braided.runs.rows import chunk_of, no_change, rows_of
 from braided.runs.start import Settings, choose, start
 from braided.runs.summary import chosen
 from braided.state import save
-from braided.streams import Columns
-from braided.streams.cells import listed
-from braided.streams.lines import Lines, OutOfOrderError, Row
+from braided.tables import Columns
+from braided.tables.cells import listed
+from braided.tables.lines import Lines, OutOfOrderError, Row
 
 WARM_UP = 200  # rounds
 MAX_AHEAD = 100  # steps of the clock
@@ -54,7 +54,7 @@ class Live:
     def __init__(
         self,
         settings: Settings,
-        known: Forecaster | LiveRounds | None = None,
+        known: Engine | LiveRounds | None = None,
         *,
         warm_up: int = WARM_UP,
         max_ahead: int = MAX_AHEAD,
@@ -77,7 +77,7 @@ class Live:
         self._doubted: list[tuple[str | bytes, int]] = []  # lines in a row that did not fit those
         self.values = 0  # received and used
         self.set_aside = 0  # lines
-        self.forecaster = known if isinstance(known, Forecaster) else None
+        self.forecaster = known if isinstance(known, Engine) else None
         held = known if self.forecaster is None else self.forecaster.about.pop("live", None)
         self._resume(held if isinstance(held, LiveRounds) else None)
         saved = Columns.restore(held.columns) if isinstance(held, LiveRounds) else None

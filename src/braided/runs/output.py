@@ -21,7 +21,7 @@ import numpy as np
 from braided.errors import FileError, InputError
 from braided.files import insist_own, mark_of
 from braided.forecasting import Forecasts
-from braided.streams.cells import to_seconds
+from braided.tables.cells import to_seconds
 from braided.types import Times
 
 FORECASTS_MARK = mark_of("forecasts")

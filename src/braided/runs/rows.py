@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from braided.forecasting import Forecasts, LiveRounds
-from braided.streams import Chunk
-from braided.streams.lines import Row
+from braided.tables import Chunk
+from braided.tables.lines import Row
 
 
 def chunk_of(rounds: list[Row], n_extras: int | None = None) -> Chunk:

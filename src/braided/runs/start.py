@@ -9,14 +9,14 @@ from typing import Any, final
 
 from braided.errors import FileError, InputError, unreadable
 from braided.files import as_json, mark_of, write_whole
-from braided.forecasting import Forecaster, LiveRounds
+from braided.forecasting import Engine, LiveRounds
 from braided.forecasting.clock import NEVER, as_stamps
+from braided.methods import Parameters, sees_level, with_level
 from braided.runs.head import Head
 from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
 from braided.state import load
-from braided.streams import Columns
 from braided.study import Method
-from braided.study.methods import Parameters, sees_level, with_level
+from braided.tables import Columns
 from braided.validate import count, share, stored_integer
 from braided.version import __version__
 
@@ -87,12 +87,12 @@ def _checked(method: Method, parameters: Parameters) -> Parameters:
 
 def start(
     head: Head, choice: Choice, settings: Settings, source: str, columns: Columns | None = None, is_utc: bool = False
-) -> Forecaster:
+) -> Engine:
     """Return a forecaster from scratch, beside one filter per stream, that remembers where it comes from."""
     alone = choice.method is SINGLE and choice.best.parameters == choice.single.parameters
     until = NEVER if settings.tuned_until is None else settings.tuned_until
     head_end = max(int(as_stamps(head.times)[-1]), until)
-    return Forecaster(
+    return Engine(
         head.build(choice.method, choice.best.parameters),
         head.lags_of(choice.method, choice.best.parameters),
         head.units,
@@ -119,12 +119,12 @@ def start(
     )
 
 
-def load_forecaster(path: Path) -> Forecaster:
+def load_forecaster(path: Path) -> Engine:
     """Return a forecaster that was saved; another model is refused."""
     return _as_forecaster(load(path), path)
 
 
-def load_live(path: Path) -> Forecaster | LiveRounds:
+def load_live(path: Path) -> Engine | LiveRounds:
     """Return what a live run saved, or another forecaster, to go on from."""
     loaded = load(path)
     if isinstance(loaded, LiveRounds):
@@ -137,20 +137,20 @@ def load_live(path: Path) -> Forecaster | LiveRounds:
     return forecaster
 
 
-def _as_forecaster(loaded: Any, path: Path) -> Forecaster:
+def _as_forecaster(loaded: Any, path: Path) -> Engine:
     """Return what was loaded, if it is a forecaster."""
     if isinstance(loaded, LiveRounds):
         raise FileError(
             f"{path} holds {loaded.describe()}, and no model yet: send more lines to `braided run - --save {path}`"
         )
-    if not isinstance(loaded, Forecaster):
+    if not isinstance(loaded, Engine):
         what = type(loaded).__name__
         raise FileError(f"{path} holds a {what}, which knows no streams: give a model that `braided run` saved")
     insist_origin(loaded, path)
     return loaded
 
 
-def insist_origin(forecaster: Forecaster, path: Path) -> None:
+def insist_origin(forecaster: Engine, path: Path) -> None:
     """Refuse a loaded forecaster whose notes on its origin can't be used; one made by hand has none."""
     about = forecaster.about
     try:

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from braided.forecasting import Forecaster
+from braided.forecasting import Engine
 from braided.forecasting.units import LARGEST
 from braided.printable import printable
 from braided.runs.head import DEVIATIONS
@@ -35,7 +35,7 @@ class Summary:
     coverage: Floats  # share of the values in their intervals
 
     @classmethod
-    def of(cls, forecaster: Forecaster) -> Summary:
+    def of(cls, forecaster: Engine) -> Summary:
         """Take it from the record."""
         record = forecaster.record
         own, single, no_change, last_change = record.rmse.T
@@ -77,7 +77,7 @@ def _ratio(a: Floats, b: Floats) -> Floats:
     return np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0.0)
 
 
-def in_words(forecaster: Forecaster) -> list[str]:
+def in_words(forecaster: Engine) -> list[str]:
     """Return what the record says, also where it goes against the method."""
     summary = Summary.of(forecaster)
     said = [*_sharing(forecaster, summary), *_parts(forecaster)]
@@ -90,7 +90,7 @@ def in_words(forecaster: Forecaster) -> list[str]:
     return [*said, *_intervals(forecaster, summary), *_trouble(forecaster)]
 
 
-def chosen(forecaster: Forecaster) -> str:
+def chosen(forecaster: Engine) -> str:
     """Say which method was chosen, and how it did on the part to tune on."""
     choice = forecaster.about.get("choice")
     if not choice:
@@ -106,7 +106,7 @@ def chosen(forecaster: Forecaster) -> str:
     return said + (f"; one filter per stream {single['score']:.3f}." if best != single else ".")
 
 
-def _sharing(forecaster: Forecaster, summary: Summary) -> list[str]:
+def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
     if forecaster.single is None:
         tried = [trial["method"] for trial in forecaster.about.get("choice", {}).get("trials", ())]
         if any(METHODS[name].shares for name in tried):
@@ -125,7 +125,7 @@ def _sharing(forecaster: Forecaster, summary: Summary) -> list[str]:
     return [said + "."]
 
 
-def _parts(forecaster: Forecaster) -> list[str]:
+def _parts(forecaster: Engine) -> list[str]:
     """Say what tied weights and the neighbours' changes gain by themselves, on the part to tune on."""
     choice = forecaster.about.get("choice", {})
     scores = {trial["method"]: trial["score"] for trial in choice.get("trials", ())}
@@ -160,7 +160,7 @@ def _percent(gain: float) -> str:
     return f"{abs(gain):.1f} % {'less' if gain >= 0 else 'more'}" if abs(gain) >= SMALL else "no less"
 
 
-def _intervals(forecaster: Forecaster, summary: Summary) -> list[str]:
+def _intervals(forecaster: Engine, summary: Summary) -> list[str]:
     if not forecaster.record.intervals.any():
         return []
     low, high = np.nanmin(summary.coverage), np.nanmax(summary.coverage)
@@ -170,7 +170,7 @@ def _intervals(forecaster: Forecaster, summary: Summary) -> list[str]:
     ]
 
 
-def _trouble(forecaster: Forecaster) -> list[str]:
+def _trouble(forecaster: Engine) -> list[str]:
     said = []
     if forecaster.gaps:
         count = f"{forecaster.gaps} gap{'s' * (forecaster.gaps > 1)}"

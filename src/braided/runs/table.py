@@ -28,7 +28,7 @@ from braided.files import (
     sole_writer,
     write_whole,
 )
-from braided.forecasting import Forecaster, Forecasts, joined
+from braided.forecasting import Engine, Forecasts, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.runs.head import Head
@@ -36,7 +36,7 @@ from braided.runs.output import ForecastFile, forecasts_mark
 from braided.runs.start import Settings, choose, load_forecaster, start
 from braided.runs.tuning import TRIALS_MARK, Progress, silent
 from braided.state import MODEL_MARK, save
-from braided.streams import Chunk, Rounds, open_rounds, stacked
+from braided.tables import Chunk, Rounds, open_rounds, stacked
 from braided.validate import count
 from braided.version import __version__
 
@@ -50,7 +50,7 @@ FEWEST = 200  # rounds that this leaves, however many streams there are
 class Run:
     """What came of a run."""
 
-    forecaster: Forecaster
+    forecaster: Engine
     forecasts: Path | None  # the file; None where there was nothing to forecast
     plan: dict[str, Any]  # all that decides the forecasts
     how: Literal["begun", "continued", "finished"]  # from the start, where it was stopped, or before this
@@ -157,10 +157,10 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
     }
 
 
-def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any) -> tuple[Forecaster, Forecasts]:
+def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any) -> tuple[Engine, Forecasts]:
     """Run a table, as `streams.open_rounds` takes it with its `columns`; return the forecaster and its forecasts.
 
-    >>> from braided.streams import wind_field
+    >>> from braided.datasets import wind_field
     >>> forecaster, made = run_in_memory(wind_field(seed=1, steps=500, sites=3), Settings(("mt-wrls",), lags=3))
     >>> len(made.forecast)  # of three sites, after a fifth of the steps
     1200
@@ -175,7 +175,7 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
     return forecaster, joined(made)
 
 
-def learn(forecaster: Forecaster, rounds: Rounds, progress: Progress = silent) -> None:
+def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> None:
     """Let a forecaster learn the rounds that it does not know yet."""
     for chunk in rounds.chunks():
         _advance(forecaster, chunk.without(forecaster.about.get("without", ())), rounds.is_utc, lambda _: None)
@@ -209,9 +209,7 @@ def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
         yield chunk.without(without)
 
 
-def _started(
-    rounds: Rounds, settings: Settings, jobs: int | None, trials: Path | None, progress: Progress
-) -> Forecaster:
+def _started(rounds: Rounds, settings: Settings, jobs: int | None, trials: Path | None, progress: Progress) -> Engine:
     if settings.model:
         forecaster = load_forecaster(Path(settings.model))
         here = {"head_end": forecaster.last_stamp, "head_rounds": 0, "head_tasks": len(forecaster.tasks)}
@@ -234,7 +232,7 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
             yield chunk.rows(slice(first, first + rows))
 
 
-def _advance(forecaster: Forecaster, chunk: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
+def _advance(forecaster: Engine, chunk: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
     """Learn what the forecaster does not know yet; keep the forecasts after the head. Return how many values it was."""
     if is_utc != forecaster.about.get("utc", is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]

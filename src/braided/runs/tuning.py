@@ -24,10 +24,10 @@ from braided.evaluation import evaluate
 from braided.files import as_json, mark_of, write_whole
 from braided.forecasting.clock import as_stamps
 from braided.learners import MTWRLS
+from braided.methods import Parameters, sees_level, with_level
 from braided.processes import each, workers
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
-from braided.study.methods import Parameters, sees_level, with_level
 from braided.validate import count, real
 from braided.version import __version__
 

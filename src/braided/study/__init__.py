@@ -1,6 +1,6 @@
 """The study: the paper's experiment on any panel, with its contenders; resumable, in parallel, the same every time."""
 
-from braided.study.methods import METHODS, Method, find_method
+from braided.methods import METHODS, Method, find_method
 from braided.study.parallel import run_study
 from braided.study.plan import Plan, plan_for
 from braided.study.results import Results

@@ -11,10 +11,10 @@ from braided.files import sole_writer
 from braided.graph import TaskGraph
 from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner
 from braided.processes import each, workers
-from braided.streams import Panel
 from braided.study.plan import Plan, Unit, levels_of
 from braided.study.run import run_unit
 from braided.study.store import Store
+from braided.tables import Panel
 from braided.types import Floats
 
 COMPILED: dict[str, Callable[[TaskGraph], Learner]] = {  # by what is in a method's name; what takes longest goes first

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from braided.errors import InputError
-from braided.streams import Panel
-from braided.study.methods import METHODS, Clock, find_method
+from braided.methods import METHODS, Clock, find_method
+from braided.tables import Panel
 from braided.types import Flags, Floats
 from braided.validate import LARGEST_VALUE, count
 from braided.version import __version__

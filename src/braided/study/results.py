@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.evaluation import PROTOCOLS, Protocol, error_so_far
+from braided.methods import METHODS, Method
 from braided.statistics import Comparison, compare
-from braided.study.methods import METHODS, Method
 from braided.study.run import METRICS
 from braided.study.store import Columns, Store
 from braided.types import Floats, Ints

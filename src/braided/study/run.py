@@ -14,7 +14,7 @@ from braided.evaluation import Evaluation, Protocol, evaluate
 from braided.features import ELM, Scale
 from braided.features.lags import Samples
 from braided.graph import TaskGraph
-from braided.study.methods import METHODS, Inputs, Make, Method, Parameters
+from braided.methods import METHODS, Inputs, Make, Method, Parameters
 from braided.study.plan import LENGTH, Plan, Unit
 from braided.types import Floats
 

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from braided.errors import InputError
-from braided.streams.cells import to_seconds
-from braided.streams.panel import Panel
-from braided.streams.rounds import open_rounds, stacked
+from braided.tables.cells import to_seconds
+from braided.tables.panel import Panel
+from braided.tables.rounds import open_rounds, stacked
 
 
 def read_table(source: Any, *, time: str | None = None, task: str | None = None, value: str | None = None) -> Panel:

@@ -14,7 +14,7 @@ from importlib.resources import files
 import numpy as np
 
 from braided.errors import InputError
-from braided.streams.panel import Panel
+from braided.tables.panel import Panel
 
 EMBEDDED = {
     "la-haute-borne": "wind speed (m/s) at 4 turbines of La Haute Borne, France, every 10 minutes of 2014 and 2015",
@@ -28,7 +28,7 @@ def embedded(name: str) -> Panel:
         raise InputError(f"no embedded data {name!r}: there are {', '.join(map(repr, EMBEDDED))}")
     import pyarrow.parquet as parquet  # slow to import, and only needed here
 
-    with files("braided.streams").joinpath("data", f"{name}.parquet").open("rb") as file:
+    with files("braided.datasets").joinpath("data", f"{name}.parquet").open("rb") as file:
         # Without threads: those of pyarrow abort a process that ends soon after.
         table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
     about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import FileError, InputError, unreadable
-from braided.streams.sources import is_there
+from braided.tables.sources import is_there
 from braided.types import Floats, Ints, Times
 
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")

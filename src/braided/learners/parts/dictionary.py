@@ -26,7 +26,7 @@ from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
-from braided.learners.samples import Batch
+from braided.learners.parts.samples import Batch
 from braided.matrices import inverse, numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, count, fraction, insist_integers, insist_numbers, not_negative, positive

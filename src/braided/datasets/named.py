@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from braided.datasets.embedded import EMBEDDED, embedded
+from braided.datasets.synthetic import wind_field
 from braided.errors import InputError
-from braided.streams.embedded import EMBEDDED, embedded
-from braided.streams.panel import Panel
-from braided.streams.sources import is_there
-from braided.streams.synthetic import wind_field
-from braided.streams.table import read_table
+from braided.tables.panel import Panel
+from braided.tables.sources import is_there
+from braided.tables.table import read_table
 
 
 def open_panel(name: str, seed: int = 0) -> Panel:

@@ -22,7 +22,7 @@ import numpy as np
 
 from braided.errors import FileError, FileWarning, InputError, unreadable
 from braided.graph import Indexed, Table
-from braided.streams.panel import Panel
+from braided.tables.panel import Panel
 from braided.types import Ints
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".tsv", ".tsv.gz")

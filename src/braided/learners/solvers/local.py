@@ -44,8 +44,8 @@ from braided._compiled.solve import (
 from braided._compiled.step import RESIDUAL, SCALE
 from braided.errors import InputError
 from braided.graph import TaskGraph
-from braided.learners.joining import arrival, errors_with_one_more
-from braided.learners.samples import Batch
+from braided.learners.parts.joining import arrival, errors_with_one_more
+from braided.learners.parts.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers, insist_offsets

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from braided.errors import InputError
-from braided.streams import cells
-from braided.streams.columns import Columns, choose
-from braided.streams.sources import Source, open_sources
+from braided.tables import cells
+from braided.tables.columns import Columns, choose
+from braided.tables.sources import Source, open_sources
 from braided.types import Flags, Floats, Ints, Times
 from braided.validate import count
 

@@ -28,9 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
+from braided.datasets.wind_toolkit_files import UNITS, Rows, Span, WindFile, check_size, find
 from braided.errors import InputError
-from braided.streams.panel import Panel
-from braided.streams.wind_toolkit_files import UNITS, Rows, Span, WindFile, check_size, find
+from braided.tables.panel import Panel
 from braided.types import Floats, Ints
 from braided.validate import choice, count, not_negative, positive, real
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from braided._compiled.proximal import minimise_inplace
 from braided.errors import NumericalError
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import RESCALE
-from braided.learners.moments import MomentLearner
+from braided.learners.parts.moments import MomentLearner
 from braided.matrices import numerical_errors
 from braided.types import Floats
 
@@ -148,68 +148,3 @@ class NormLearner(MomentLearner):
     def _objective(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> float:
         slope = np.einsum("tjk,tk->tj", moments, W) / 2.0 - targets
         return float((slope * W).sum() + penalty * self._norm(W / units))
-
-
-@final
-class L21(NormLearner):
-    """Joint feature selection: a feature is used by all tasks or by none; T = 1 is the lasso.
-
-    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
-    """
-
-    _low_rank = False
-
-    @staticmethod
-    def _dual_norm(G: Floats) -> float:
-        return float(np.linalg.norm(G, axis=0).max())
-
-    @staticmethod
-    def _norm(W: Floats) -> float:
-        return float(np.linalg.norm(W, axis=0).sum())
-
-    @staticmethod
-    def _root(W: Floats, units: Floats, share: float) -> Floats:
-        sizes = np.linalg.norm(W, axis=0)
-        return np.diag(np.sqrt(sizes * units))
-
-    @staticmethod
-    def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
-        """‖G_k + λW_k/‖W_k‖‖ where the column W_k is not zero (it is exactly or not at all), else ‖G_k‖ − λ."""
-        sizes = np.linalg.norm(W, axis=0)
-        used = sizes > 0
-        rest = np.linalg.norm(G + penalty * W / np.where(used, sizes, 1.0), axis=0)
-        return max(0.0, float(np.where(used, rest, rest - penalty).max()))
-
-
-@final
-class TraceNorm(NormLearner):
-    """Low rank: all tasks' weights are combinations of few; T = 1 shrinks the weights as a whole.
-
-    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
-    """
-
-    _low_rank = True
-
-    @staticmethod
-    def _dual_norm(G: Floats) -> float:
-        return float(np.linalg.svd(G, compute_uv=False).max(initial=0.0))
-
-    @staticmethod
-    def _norm(W: Floats) -> float:
-        return float(np.linalg.svd(W, compute_uv=False).sum())
-
-    @staticmethod
-    def _root(W: Floats, units: Floats, share: float) -> Floats:
-        """Without smoothing, combinations of features that are not in use yet could never be."""
-        squares, V = np.linalg.eigh(W.T @ W)
-        return V * (squares.clip(0.0) + share**2 * squares[-1]) ** 0.25
-
-    @staticmethod
-    def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
-        """With W = USV', S not zero: ‖U'G + λV'‖, ‖GV + λU‖, and ‖G‖ − λ of the rest of G (largest singular values)."""
-        U, sizes, V = np.linalg.svd(W, full_matrices=False)
-        U, V = U[:, sizes > least], V[sizes > least]
-        rest = G - U @ (U.T @ G)
-        rest -= rest @ V.T @ V
-        inside = (TraceNorm._dual_norm(M) for M in (U.T @ G + penalty * V, G @ V.T + penalty * U))
-        return max(*inside, TraceNorm._dual_norm(rest) - penalty)

@@ -33,7 +33,7 @@ import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
 from braided.graph import TaskGraph
-from braided.learners.moments import MomentLearner
+from braided.learners.parts.moments import MomentLearner
 from braided.types import Floats, Ints
 
 Solve = Callable[[Floats], Floats]

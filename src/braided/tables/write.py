@@ -11,8 +11,8 @@ import numpy as np
 
 from braided.errors import FileError, InputError
 from braided.files import write_whole
-from braided.streams.cells import to_seconds
-from braided.streams.panel import Panel
+from braided.tables.cells import to_seconds
+from braided.tables.panel import Panel
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 
@@ -23,7 +23,7 @@ def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     Missing values are left out. The file is written whole, or not at all; another one that is there is not replaced.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from braided.streams import read_table
+    >>> from braided.tables import read_table
     >>> panel = Panel("two", ("a", "b"), np.arange(2001, 2004), np.array([[1, 2], [np.nan, 3], [4, 5.5]]), "made up")
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "two.csv")

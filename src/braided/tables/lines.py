@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Literal, NamedTuple, final
 
 from braided.errors import FileError, InputError
-from braided.streams import cells
-from braided.streams.columns import GUESSES, Columns, choose
-from braided.streams.sources import DELIMITERS, Frame
+from braided.tables import cells
+from braided.tables.columns import GUESSES, Columns, choose
+from braided.tables.sources import DELIMITERS, Frame
 from braided.validate import LARGEST_VALUE
 
 LONGEST_LINE = 1 << 20  # bytes

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from braided.streams.panel import Panel
+from braided.tables.panel import Panel
 from braided.types import Floats
 from braided.validate import count
 
@@ -53,7 +53,7 @@ def wind_field(seed: int, steps: int = 24_000, sites: int = 10) -> Panel:
     wind = np.clip(wind + 0.05 * rng.normal(size=wind.shape), 0.0, None)
     times = np.datetime64("2012-01-01T00:00:00") + np.arange(steps) * np.timedelta64(60 * MINUTES, "s")
     tasks = tuple(f"site {i + 1}" for i in range(sites))
-    return Panel("synthetic", tasks, times, wind, "synthetic, made by braided.streams.wind_field", synthetic=True)
+    return Panel("synthetic", tasks, times, wind, "synthetic, made by braided.datasets.wind_field", synthetic=True)
 
 
 def _wander(rng: np.random.Generator, steps: int, hours_of_memory: float) -> Floats:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from braided.errors import InputError
-from braided.streams.cells import is_date, is_number, listed
-from braided.streams.sources import Source
+from braided.tables.cells import is_date, is_number, listed
+from braided.tables.sources import Source
 
 GUESSES = {
     "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "ts", "month", "quarter", "week", "year"),

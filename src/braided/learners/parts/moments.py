@@ -11,8 +11,8 @@ import numpy as np
 from braided.errors import NumericalError
 from braided.graph import TaskGraph
 from braided.learners.base import RESCALE, Learner
-from braided.learners.joining import appended, without
-from braided.learners.samples import Batch
+from braided.learners.parts.joining import appended, without
+from braided.learners.parts.samples import Batch
 from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers, positive

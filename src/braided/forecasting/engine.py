@@ -1,4 +1,4 @@
-"""Forecaster: values of many streams in, forecasts of the next ones out, learning as it goes.
+"""Engine: values of many streams in, forecasts of the next ones out, learning as it goes.
 
 It holds all that a forecast needs: the learner, the last values of every stream, their units, the usual step of the
 clock, and a record of how good it has been beside one filter per stream and the two naive forecasts. What it forecasts
@@ -14,11 +14,11 @@ for a moment does not depend on how the values before arrived: all at once, in p
 | the learner breaks down   | it starts afresh after that round, with the forecast "no change"; counted         |
 
 >>> import braided as bd
->>> panel = bd.streams.wind_field(seed=0, steps=300, sites=3)     # synthetic
+>>> panel = bd.datasets.wind_field(seed=0, steps=300, sites=3)     # synthetic
 >>> past, lags = panel.values[:100], bd.Lags(3)
 >>> graph = bd.TaskGraph.from_history(past, panel.tasks)
 >>> model = bd.MTWRLS(graph, lags.n_features, penalty=10.0)
->>> forecaster = bd.Forecaster(model, lags, Units.measure(past), clock=Clock.measure(panel.times))
+>>> forecaster = bd.forecasting.Engine(model, lags, Units.measure(past), clock=Clock.measure(panel.times))
 >>> made = forecaster.advance(panel.times, panel.values, panel.tasks)
 >>> made.tasks[0], len(made.forecast)
 ('site 1', 888)
@@ -45,7 +45,7 @@ from braided.forecasting.units import FIRST, LARGEST, Units, without_too_large
 from braided.forecasting.usual import Usual
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
-from braided.learners.samples import plain_time
+from braided.learners.parts.samples import plain_time
 from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, count, insist_numbers, share
 
@@ -54,7 +54,7 @@ GOLDEN = 0.6180339887  # multiples of it are spread evenly
 
 
 @final
-class Forecaster:
+class Engine:
     """A learner with all that turns streams of values into forecasts.
 
     Parameters
@@ -415,7 +415,7 @@ class Forecaster:
         return {"parts": parts, "state": state, "waiting": waiting}
 
     @classmethod
-    def restore(cls, dumped: Mapping[str, Any]) -> Forecaster:
+    def restore(cls, dumped: Mapping[str, Any]) -> Engine:
         """Return the forecaster that `dump` came from; raise InputError if it is inconsistent."""
         for name, kinds in PARTS.items():
             if not isinstance(dumped["parts"][name], kinds):
@@ -450,14 +450,14 @@ class Forecaster:
         if any(np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER for values in self._waiting.values()):
             raise InputError(f"a task has {JOIN_AFTER} values or more and has not joined")
 
-    def __copy__(self) -> Forecaster:
+    def __copy__(self) -> Engine:
         """Return a copy that shares no state: what one learns, the other does not."""
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         """Say what this is, and what it has seen."""
         seen = f"{self.rounds} rounds" + (f" up to {self.last_time}" if self.rounds else "")
-        return f"Forecaster({self.learner!r}, {self.lags!r}) after {seen}"
+        return f"Engine({self.learner!r}, {self.lags!r}) after {seen}"
 
 
 PARTS: dict[str, Any] = {  # of what kind each is

@@ -1,0 +1,1 @@
+"""How MT-WRLS keeps its state."""
