@@ -13,13 +13,13 @@ are given: whoever delays the truth must see to it that they do not tell it.)
 >>> panel = bd.datasets.wind_field(seed=0, steps=400)     # synthetic
 >>> samples = bd.Lags(9).samples(panel.values, panel.tasks)
 >>> model = bd.MTWRLS(bd.TaskGraph.pooled(panel.tasks), n_features=10, penalty=10.0)
->>> round(evaluate(model, samples).scores.mean("rmse_to_level"), 3)     # against the forecast "no change"
+>>> round(evaluate(model, samples).scores.mean("rmse_to_no_change"), 3)     # against the forecast "no change"
 0.671
 >>> model.reset()
->>> round(evaluate(model, samples, delay=100).scores.mean("rmse_to_level"), 3)
+>>> round(evaluate(model, samples, delay=100).scores.mean("rmse_to_no_change"), 3)
 0.797
 >>> model.reset()
->>> round(evaluate(model, samples, "interleaved").scores.mean("rmse_to_level"), 3)
+>>> round(evaluate(model, samples, "interleaved").scores.mean("rmse_to_no_change"), 3)
 0.666
 """
 
@@ -54,7 +54,7 @@ class Evaluation:
 
     @cached_property
     def scores(self) -> Scores:
-        """Errors per task, and relative to persistence of the level and of the difference."""
+        """Errors per task, and relative to "no change" and "last change"."""
         return relative(self.forecast, self.samples.y, self.samples.tasks, self.samples.previous)
 
     @property

@@ -1,15 +1,15 @@
 """How good forecasts are: errors per task, and relative to forecasts that need no model.
 
-Series are differenced first, so the forecast 0 is persistence of the level ("no change"), and the last difference
-is persistence of the difference ("it goes on like this"). For white differences the forecast 0 scores 1/√2 of
-persistence of the difference: a relative error above that line, against that baseline, is no skill.
+Series are differenced first, so the baseline "no change" forecasts 0, and the baseline "last change" forecasts the
+difference before. For white differences, "no change" has 1/√2 of the error of "last change": a ratio to "last change"
+above that shows no skill.
 
 >>> score = relative([1.0, -2.0, 2.0], actual=[1.0, -1.0, 2.0], tasks=["a", "b", "a"], previous=[0.0, 1.0, 1.0])
 >>> score.tasks, score.rmse
 (('a', 'b'), array([0., 1.]))
->>> score.rmse_to_level, score.rmse_to_difference
+>>> score.rmse_to_no_change, score.rmse_to_last_change
 (array([0., 1.]), array([0. , 0.5]))
->>> score.mean("rmse_to_level")
+>>> score.mean("rmse_to_no_change")
 0.5
 """
 
@@ -35,10 +35,10 @@ class Scores:
     samples: Floats  # (T,) how many forecasts
     rmse: Floats
     mae: Floats
-    rmse_to_level: Floats  # over the error of "no change"
-    mae_to_level: Floats
-    rmse_to_difference: Floats  # over the error of "it goes on like this"
-    mae_to_difference: Floats
+    rmse_to_no_change: Floats  # over the error of the baseline "no change"
+    mae_to_no_change: Floats
+    rmse_to_last_change: Floats  # over the error of "last change"
+    mae_to_last_change: Floats
 
     def mean(self, name: str) -> float:
         """Return the mean of one of the columns over the tasks."""

@@ -38,7 +38,7 @@ def test_the_grid_finds_the_best_of_all_candidates(head):
     for known, level in itertools.product(method.candidates(method.stages[0], {}, FORGETTING), ({}, {"level": 1.0})):
         candidate = known | level
         run = bd.evaluate(head.build(method, candidate), head.samples(bd.Lags(3, fill=True, level=bool(level)), 350))
-        score = run.scores.mean("rmse_to_level") if run.broke_at is None else np.inf
+        score = run.scores.mean("rmse_to_no_change") if run.broke_at is None else np.inf
         scores[json.dumps(candidate)] = Trial("wrls", candidate, 350, score, 349 * 4)
     best = min(scores.values(), key=lambda trial: trial.rank)
     assert choice.best == best

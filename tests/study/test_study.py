@@ -81,7 +81,7 @@ def test_the_best_candidate_is_chosen_and_those_that_break_down_are_discarded():
         run = run_part(method.make, method, own, 0, "synchronous", candidate)
         broke += run.broke_at is not None
         if run.broke_at is None:
-            scores[json.dumps(candidate)] = run.scores.mean("rmse_to_level")
+            scores[json.dumps(candidate)] = run.scores.mean("rmse_to_no_change")
     assert broke > 0
     assert tuned.candidates == 6
     assert tuned.discarded >= broke
@@ -151,8 +151,8 @@ def test_naive_methods_are_what_they_say():
     np.testing.assert_allclose(runs["last-change"].forecast.reshape(-1, 3), changes[108:-1])
     expected = np.repeat(changes[108:-1].mean(axis=1), 3)
     np.testing.assert_allclose(runs["mean-change"].forecast, expected)
-    np.testing.assert_allclose(runs["no-change"].scores.rmse_to_level, 1.0)
-    np.testing.assert_allclose(runs["last-change"].scores.rmse_to_difference, 1.0)
+    np.testing.assert_allclose(runs["no-change"].scores.rmse_to_no_change, 1.0)
+    np.testing.assert_allclose(runs["last-change"].scores.rmse_to_last_change, 1.0)
 
 
 def test_the_scores_of_hidden_layers_are_averaged(monkeypatch):
@@ -174,8 +174,8 @@ def test_results_are_those_of_the_runs(store):
     for place, protocol in enumerate(PROTOCOLS):
         tuned = tune(method, own, protocol)
         run = forecast(method, own, protocol, tuned.parameters)[0]
-        np.testing.assert_array_equal(results.scores[1, 1, place, 0, :, 2], run.scores.rmse_to_level)
-        assert results.table("II", protocol, "rmse_to_level")[1, 0] == run.scores.mean("rmse_to_level")
+        np.testing.assert_array_equal(results.scores[1, 1, place, 0, :, 2], run.scores.rmse_to_no_change)
+        assert results.table("II", protocol, "rmse_to_no_change")[1, 0] == run.scores.mean("rmse_to_no_change")
         curve = results.curve(1, "II", protocol, "mt-wrls", PANEL.tasks[2])
         mine = np.array([task == PANEL.tasks[2] for task in run.samples.tasks])
         np.testing.assert_array_equal(curve.forecast, run.forecast[mine])
@@ -267,7 +267,7 @@ def test_on_irish_wind_sharing_helps_in_both_protocols():
         own = Window(panel.values[start : start + 400], panel.tasks, plan, 110)
         for (name, protocol), found in errors.items():
             tuned = tune(METHODS[name], own, protocol)
-            found.append(forecast(METHODS[name], own, protocol, tuned.parameters)[0].scores.mean("rmse_to_level"))
+            found.append(forecast(METHODS[name], own, protocol, tuned.parameters)[0].scores.mean("rmse_to_no_change"))
     interleaved, synchronous, single = map(np.mean, errors.values())
     assert interleaved < 0.96 * single
     assert synchronous < 0.99 * single

@@ -90,7 +90,7 @@ def test_scores_levels_and_curve_are_those_of_the_definition():
     error = (SAMPLES.y - run.forecast)[place]
     own = run.scores.tasks.index(PANEL.tasks[1])
     assert run.scores.rmse[own] == pytest.approx(np.sqrt(np.mean(error**2)))
-    assert run.scores.rmse_to_level[own] == pytest.approx(np.sqrt(np.sum(error**2) / np.sum(SAMPLES.y[place] ** 2)))
+    assert run.scores.rmse_to_no_change[own] == pytest.approx(np.sqrt(np.sum(error**2) / np.sum(SAMPLES.y[place] ** 2)))
     np.testing.assert_allclose(run.levels - run.forecast + SAMPLES.y, PANEL.values[SAMPLES.steps, _columns()])
     steps, curve = run.curve()
     until = SAMPLES.steps <= steps[10]

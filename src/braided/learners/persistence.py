@@ -1,6 +1,6 @@
-"""Persistence: each task's last value, the forecast to beat.
+"""Persistence: each task's last value, a baseline without a model.
 
-On differenced series this is persistence of the difference; persistence of the level is the forecast 0.
+On differenced series this is the baseline "last change"; "no change" is the forecast 0.
 
 >>> import braided as bd
 >>> model = bd.Persistence(["a", "b"], n_features=1)
@@ -25,7 +25,7 @@ from braided.validate import insist_numbers
 
 
 class Last(NamedTuple):
-    """State of the persistence forecast."""
+    """State of `Persistence`."""
 
     values: Floats  # (T,) last value of each task, 0 before the first
 

@@ -204,7 +204,7 @@ def _at_edge(axis: Axes, row: int, text: str) -> None:
 
 def spread_of_errors(results: Results, split: str) -> Floats:
     """Return what the methods' errors spread over: windows, or the tasks of a single window."""
-    errors = results.by_task(split, SYNCHRONOUS, "rmse_to_level")
+    errors = results.by_task(split, SYNCHRONOUS, "rmse_to_no_change")
     return errors.mean(axis=2) if results.windows > 1 else errors[0].T
 
 
@@ -296,7 +296,7 @@ def _values(results: Results, name: str, methods: Sequence[Method]) -> list[floa
 
 def over_time(results: Results, split: str) -> Figure | None:
     """Draw the error up to each round relative to "no change", for the main methods and the best naive one."""
-    mean = dict(zip(results.methods, results.table(split, SYNCHRONOUS, "rmse_to_level").mean(axis=0), strict=True))
+    mean = dict(zip(results.methods, results.table(split, SYNCHRONOUS, "rmse_to_no_change").mean(axis=0), strict=True))
     main = ("mt-wrls-neighbours", "mt-wrls", "wrls-neighbours", "wrls")
     shown = [METHODS[name] for name in main if METHODS[name] in mean]
     shown += sorted((method for method in mean if method.naive), key=mean.__getitem__)[:1]

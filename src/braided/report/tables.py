@@ -116,7 +116,7 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
 
 
 def _errors_of_one_window(results: Results, protocol: Protocol) -> Table:
-    metrics = ("rmse", "mae", "rmse_to_level")
+    metrics = ("rmse", "mae", "rmse_to_no_change")
     columns = [results.table(split, protocol, metric)[0] for metric in metrics for split in results.splits]
     rows = {
         method: (columns[len(results.splits) - 1][place], tuple(_number(column[place]) for column in columns))
@@ -218,7 +218,7 @@ def findings(results: Results) -> list[str]:
 def _best(results: Results) -> str:
     parts = []
     for split in results.splits:
-        error = results.table(split, "synchronous", "rmse_to_level").mean(axis=0)
+        error = results.table(split, "synchronous", "rmse_to_no_change").mean(axis=0)
         first = results.methods[int(np.nanargmin(error))]
         naive = "; it has no model, so nothing was gained by learning" if first.naive else ""
         parts.append(f"{first.title} in {split} ({np.nanmin(error):.3f} of the error of 'no change'{naive})")
@@ -234,7 +234,7 @@ def _gain(results: Results, one: str, other: str, words: str) -> str:
 
 
 def _change(results: Results, split: str, protocol: Protocol, one: str, other: str) -> str:
-    table = results.table(split, protocol, "rmse_to_level")
+    table = results.table(split, protocol, "rmse_to_no_change")
     a, b = (table[:, results.methods.index(METHODS[name])] for name in (one, other))
     change, in_mean = (100.0 * (ratio - 1.0) for ratio in (float(np.median(a / b)), float(a.mean() / b.mean())))
     if abs(change) < 0.05:
@@ -253,7 +253,7 @@ def _time_bombs(results: Results) -> list[str]:
     said = []
     for protocol in PROTOCOLS:
         for split in results.splits:
-            table = results.table(split, protocol, "rmse_to_level")
+            table = results.table(split, protocol, "rmse_to_no_change")
             wild = [m.title for p, m in _present(results, table) if table[:, p].mean() > 1.2 * np.median(table[:, p])]
             if wild:
                 said.append(

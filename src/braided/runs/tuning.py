@@ -246,7 +246,7 @@ def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> 
     runs = [evaluate(head.build(method, parameters), samples) for parameters in pool]
     scores = []
     for run in runs:
-        ratios = run.scores.rmse_to_level[~np.isnan(run.scores.rmse_to_level)]  # NaN where a task does not move
+        ratios = run.scores.rmse_to_no_change[~np.isnan(run.scores.rmse_to_no_change)]  # NaN where a task does not move
         held = run.broke_at is None and len(ratios)
         scores.append(float(ratios.mean()) if held else np.inf)
     telling = len(samples.y) * min(len(head.tasks), TELLING) // len(head.tasks)

@@ -70,7 +70,7 @@ class Results:
 
     def ranked(self, split: str, protocol: Protocol) -> tuple[list[Method], Comparison] | None:
         """Compare the paper's methods over the windows by RMSE over that of "no change"; None without two of each."""
-        table = self.table(split, protocol, "rmse_to_level")
+        table = self.table(split, protocol, "rmse_to_no_change")
         complete = np.isfinite(table.sum(axis=0))
         chosen = [place for place, method in enumerate(self.methods) if method.paper and complete[place]]
         if len(chosen) < 2 or self.windows < 2:

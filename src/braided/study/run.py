@@ -18,7 +18,7 @@ from braided.methods import METHODS, Inputs, Make, Method, Parameters
 from braided.study.plan import LENGTH, Plan, Unit
 from braided.types import Floats
 
-METRICS = ("rmse", "mae", "rmse_to_level", "mae_to_level", "rmse_to_difference", "mae_to_difference")
+METRICS = ("rmse", "mae", "rmse_to_no_change", "mae_to_no_change", "rmse_to_last_change", "mae_to_last_change")
 Block: TypeAlias = dict[str, Any]  # columns of a table: arrays, or one value for all rows
 
 
@@ -95,7 +95,7 @@ def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
     for stage in method.stages:
         for candidate in method.candidates(stage, best, window.plan.forgetting):
             run = run_part(make, method, window, 0, protocol, candidate)
-            score = run.scores.mean("rmse_to_level") if run.broke_at is None else np.inf
+            score = run.scores.mean("rmse_to_no_change") if run.broke_at is None else np.inf
             tried, discarded = tried + 1, discarded + (not np.isfinite(score))
             if score < best_score:
                 best, best_score = candidate, score
