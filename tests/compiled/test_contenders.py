@@ -1,10 +1,11 @@
-"""Gradient descent, ADMM and persistence against their twins in plain NumPy."""
+"""Gradient descent, ADMM and the last value against their twins in plain NumPy."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sparse
 
 from braided._compiled import admm, gradient, naive
+from tests.compiled.batches import as_batch
 from tests.reference.linear import admm_round, gradient_step
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
@@ -28,7 +29,7 @@ def test_gradient_descent(ends):
     X, y, tasks = stream()
     weights = np.linspace(0.1, 2.0, 12)
     state, mean = gradient.Descent(np.zeros((3, 2)), np.zeros(1, np.int64)), np.empty(12)
-    assert gradient.progressive_inplace(state, relation(0.3), 0.1, X, y, tasks, weights, np.array(ends), mean) == 12
+    assert gradient.progressive_inplace(state, relation(0.3), 0.1, as_batch(X, y, tasks, ends, weights), mean) == 12
     W, expected, first = np.zeros((3, 2)), [], 0
     for end in ends:
         expected += [W[tasks[i]] @ X[i] for i in range(first, end)]
@@ -43,8 +44,8 @@ def test_gradient_descent(ends):
 def test_gradient_descent_stops_where_it_diverges():
     X, y, tasks = stream(600)
     state, mean = gradient.Descent(np.zeros((3, 2)), np.zeros(1, np.int64)), np.empty(600)
-    args = (X, y, tasks, np.ones(600), np.arange(1, 601), mean)
-    assert 0 < gradient.progressive_inplace(state, relation(1e9), 10.0, *args) < 600
+    batch = as_batch(X, y, tasks, range(1, 601))
+    assert 0 < gradient.progressive_inplace(state, relation(1e9), 10.0, batch, mean) < 600
     assert np.isfinite(state.weights).all()
 
 
@@ -62,7 +63,7 @@ def test_admm(ends, forgetting):
     weights = np.linspace(0.1, 2.0, 12)
     state, mean, fades = start(rho), np.empty(12), np.full(12, forgetting)
     smoother = np.ascontiguousarray(rho * np.linalg.inv(penalty * A + rho * np.eye(3)))
-    assert admm.progressive_inplace(state, smoother, rho, X, y, tasks, weights, np.array(ends), fades, mean) == 12
+    assert admm.progressive_inplace(state, smoother, rho, as_batch(X, y, tasks, ends, weights), fades, mean) == 12
     R, p, W, Z, U = np.zeros((3, 2, 2)), *(np.zeros((3, 2)) for _ in range(4))
     expected, first = [], 0
     for end in ends:
@@ -82,8 +83,8 @@ def test_admm_stops_where_moments_overflow():
     X, y, tasks = stream()
     X[5] = 1e200
     mean = np.empty(12)
-    args = (X, y, tasks, np.ones(12), np.arange(1, 13), np.ones(12), mean)
-    assert admm.progressive_inplace(start(1.0), np.eye(3), 1.0, *args) == 5
+    batch = as_batch(X, y, tasks, range(1, 13))
+    assert admm.progressive_inplace(start(1.0), np.eye(3), 1.0, batch, np.ones(12), mean) == 5
 
 
 def test_cholesky_and_solve():

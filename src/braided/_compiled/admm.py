@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from braided._compiled import compiled
+from braided._compiled.batch import Batch
 from braided._compiled.linear import dot, forecast_inplace
-from braided.types import Floats, Ints
+from braided.types import Floats
 
-LARGEST = 1e290  # of an addend, so that sums stay finite
+LARGEST_ADDEND = 1e290  # so that sums stay finite
 
 
 class Consensus(NamedTuple):
@@ -24,7 +25,7 @@ class Consensus(NamedTuple):
 
 @compiled
 def cholesky_inplace(L: Floats, least: float) -> None:
-    """Replace the lower triangle of L by its Cholesky factor; no pivot can be below `least` but by rounding."""
+    """Replace the lower triangle of L by its Cholesky factor; only rounding can make a pivot smaller than `least`."""
     for j in range(L.shape[0]):
         L[j, j] = np.sqrt(max(L[j, j] - dot(L[j, :j], L[j, :j]), least))
         for i in range(j + 1, L.shape[0]):
@@ -66,31 +67,23 @@ def iterate_inplace(consensus: Consensus, smoother: Floats, rho: float) -> None:
 
 @compiled
 def progressive_inplace(
-    consensus: Consensus,
-    smoother: Floats,
-    rho: float,
-    X: Floats,
-    y: Floats,
-    tasks: Ints,
-    weights: Floats,
-    ends: Ints,
-    fades: Floats,
-    mean: Floats,
+    consensus: Consensus, smoother: Floats, rho: float, batch: Batch, fades: Floats, mean: Floats
 ) -> int:
-    """Forecast, absorb and iterate once, group by group (`ends` holds their ends); the number of samples learned.
+    """Forecast, absorb and iterate once, group by group; return the number of samples learned.
 
-    `smoother` is ρ(λA + ρI)⁻¹; `fades` (n,) is what a sample's task fades by before it.
+    `smoother` is ρ(λA + ρI)⁻¹; a sample's task first fades by its entry of `fades` (n,).
     """
     R, p, L = consensus.moments, consensus.targets, consensus.factors
+    X, y, tasks, weights = batch.X, batch.y, batch.tasks, batch.weights
     d = X.shape[1]
     first = 0
-    for end in ends:
+    for end in batch.ends:
         forecast_inplace(mean[first:end], consensus.weights, X[first:end], tasks[first:end])
-        for i in range(first, end):  # all of a round can be absorbed, or none of it is
+        for i in range(first, end):  # a round is absorbed whole, or not at all
             size = 0.0
             for k in range(d):
                 size = max(size, abs(X[i, k]))
-            if not size * max(size, abs(y[i])) * max(weights[i], 1.0) * max(1.0 / rho, 1.0) < LARGEST:
+            if not size * max(size, abs(y[i])) * max(weights[i], 1.0) * max(1.0 / rho, 1.0) < LARGEST_ADDEND:
                 return first
         for i in range(first, end):
             t = tasks[i]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from braided._compiled import compiled
+from braided._compiled.batch import Batch
 from braided._compiled.linear import dot, forecast_inplace
 from braided.types import Floats, Ints
 
@@ -25,23 +26,13 @@ class Relation(NamedTuple):
 
 
 @compiled
-def progressive_inplace(
-    descent: Descent,
-    relation: Relation,
-    step: float,
-    X: Floats,
-    y: Floats,
-    tasks: Ints,
-    weights: Floats,
-    ends: Ints,
-    mean: Floats,
-) -> int:
-    """Forecast, then learn, group by group (`ends` holds their ends); the number of samples learned."""
-    W = descent.weights
+def progressive_inplace(descent: Descent, relation: Relation, step: float, batch: Batch, mean: Floats) -> int:
+    """Forecast, then learn, group by group; return the number of samples learned."""
+    W, X, y, tasks, weights = descent.weights, batch.X, batch.y, batch.tasks, batch.weights
     gradient = np.empty(X.shape[1])
     first = 0
-    for end in ends:
-        forecast_inplace(mean[first:end], descent.weights, X[first:end], tasks[first:end])
+    for end in batch.ends:
+        forecast_inplace(mean[first:end], W, X[first:end], tasks[first:end])
         for i in range(first, end):
             t = tasks[i]
             e = y[i] - dot(W[t], X[i])

@@ -16,11 +16,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from braided._compiled.batch import NO_ROUND, Batch
 from braided._compiled.step import UNUSUAL
 from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey, Tasks, insist_graph
-from braided.learners.parts.samples import NO_ROUND, Batch, as_label, as_labels, as_weights, grouping
+from braided.learners.parts.samples import as_label, as_labels, as_weights, grouping
 from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import count, floats, not_negative, real, same_length, stored_integer
@@ -177,11 +178,8 @@ class Learner(ABC):
             self.samples += 1
             self._last_round = label
             return
-        target, positions, weights, ends, opened, labels = map(
-            np.array, ([y], [position], [weight], [1], [opens], [label])
-        )
-        sample = (x.reshape(1, -1), target, positions, weights)
-        batch = Batch(*sample, ends, opened, labels, self._last_round)
+        sample = x.reshape(1, -1), np.array([y]), np.array([position]), np.array([weight])
+        batch = Batch(*sample, np.array([1]), np.array([opens]), np.array([label]), self._last_round)
         self._account(batch, self._absorb(batch))
 
     def learn_many(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
+from braided._compiled.batch import Batch
 from braided.errors import InputError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph
 from braided.learners.base import Health, Learner
-from braided.learners.parts.samples import Batch
 from braided.types import Floats, Ints
 from braided.validate import count, floats, stored_integer
 

@@ -32,12 +32,12 @@ from typing import Any, final
 import numpy as np
 
 from braided._compiled.admm import Consensus, progressive_inplace
+from braided._compiled.batch import Batch
 from braided._compiled.linear import forecast_inplace
 from braided.forgetting import Forgetting, checked_fades, own_clock
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.parts.joining import appended, arrival, expected_weights, without
-from braided.learners.parts.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers, positive
@@ -86,7 +86,7 @@ class MADMM(Learner):
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         fades = checked_fades(self.forgetting, batch.opens).prod(axis=1)
-        return progressive_inplace(self.state, self._smoother, self.rho, *batch.columns, fades, mean)
+        return progressive_inplace(self.state, self._smoother, self.rho, batch, fades, mean)
 
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:

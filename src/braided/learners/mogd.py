@@ -29,12 +29,12 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse as sparse
 
+from braided._compiled.batch import Batch
 from braided._compiled.gradient import Descent, Relation, progressive_inplace
 from braided._compiled.linear import forecast_inplace
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.parts.joining import arrival, expected_weights
-from braided.learners.parts.samples import Batch
 from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
 
@@ -68,7 +68,7 @@ class MOGD(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        return progressive_inplace(self.state, self._relation, self.step, *batch.columns, mean)
+        return progressive_inplace(self.state, self._relation, self.step, batch, mean)
 
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:

@@ -37,6 +37,7 @@ from typing import Any, Literal, TypeAlias, final, get_args
 import numpy as np
 import scipy.linalg
 
+from braided._compiled.batch import NO_ROUND, Batch
 from braided._compiled.filters import Filters, covariances, fresh_filters
 from braided._compiled.local import forecast_inplace
 from braided._compiled.solve import Local
@@ -57,7 +58,6 @@ from braided.graph import TaskGraph
 from braided.learners.base import Health
 from braided.learners.parts.filters import FilterLearner
 from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
-from braided.learners.parts.samples import NO_ROUND, Batch
 from braided.learners.solvers import local
 from braided.learners.solvers.local import Runner
 from braided.matrices import insist_it_fits, inverse

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from braided._compiled.batch import Batch
 from braided._compiled.naive import last_value_inplace
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import Learner
 from braided.learners.parts.joining import appended, without
-from braided.learners.parts.samples import Batch
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers
 

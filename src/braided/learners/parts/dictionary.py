@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from braided._compiled.batch import Batch
 from braided._compiled.dictionary import (
     UNBOUNDED,
     Dictionaries,
@@ -26,7 +27,6 @@ from braided.forgetting import Directional, Policy, Restore, kernel_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
-from braided.learners.parts.samples import Batch
 from braided.matrices import inverse, numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, count, fraction, insist_integers, insist_numbers, not_negative, positive

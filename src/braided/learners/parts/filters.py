@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from braided._compiled.batch import NO_ROUND, Batch
 from braided._compiled.filters import forecast_inplace, variances
 from braided._compiled.rls import learn_one_inplace, progressive_inplace
 from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import Health, Learner
-from braided.learners.parts.samples import NO_ROUND, Batch
 from braided.types import Flags, Floats, Ints
 from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
 

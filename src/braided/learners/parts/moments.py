@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from braided._compiled.batch import Batch
 from braided.errors import NumericalError
 from braided.graph import TaskGraph
 from braided.learners.base import RESCALE, Learner
 from braided.learners.parts.joining import appended, without
-from braided.learners.parts.samples import Batch
 from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers, positive

@@ -1,57 +1,18 @@
-"""Samples: how they come to a learner, checked and in groups."""
+"""Samples as callers give them: weights and rounds checked, and divided into groups."""
 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from braided._compiled.batch import NO_ROUND
 from braided.errors import InputError
 from braided.types import Flags, Floats, Ints
 from braided.validate import floats
 
-NO_ROUND = int(np.iinfo(np.int64).min)  # also what NaT is, so no label can equal it
-LARGEST = int(np.iinfo(np.int64).max)
-
-
-class Batch(NamedTuple):
-    """Checked samples, ready for compiled code."""
-
-    X: Floats  # (n, d)
-    y: Floats  # (n,)
-    tasks: Ints  # (n,) positions in the graph
-    weights: Floats  # (n,)
-    ends: Ints  # ends of the groups that are forecast before any of them is learned
-    opens: Flags  # (n,) whether a sample is the first of its round
-    labels: Ints  # (n,) their rounds, or NO_ROUND
-    last: int  # label of the round learned before, or NO_ROUND
-
-    @property
-    def columns(self) -> tuple[Floats, Floats, Ints, Floats, Ints]:
-        """What compiled functions take, one by one: it is faster for them than the whole."""
-        return self[:5]
-
-    @property
-    def clock(self) -> tuple[Flags, Ints, int]:
-        """What tells the time: which samples open a round, their labels, and the label before the first."""
-        return self.opens, self.labels, self.last
-
-    def before(self, stop: int) -> Batch:
-        """Return the first `stop` samples; the group that is cut there ends there."""
-        ends = np.append(self.ends[self.ends < stop], stop)[: max(stop, 0)]
-        X, y, tasks, weights, opens, labels = (column[:stop] for column in self._per_sample)
-        return Batch(X, y, tasks, weights, ends, opens, labels, self.last)
-
-    def after(self, done: int) -> Batch:
-        """Return the samples that follow the first `done`, which end a group."""
-        last = int(self.labels[done - 1]) if done else self.last
-        X, y, tasks, weights, opens, labels = (column[done:] for column in self._per_sample)
-        return Batch(X, y, tasks, weights, self.ends[self.ends > done] - done, opens, labels, last)
-
-    @property
-    def _per_sample(self) -> tuple[Any, ...]:
-        return self.X, self.y, self.tasks, self.weights, self.opens, self.labels
+LARGEST_LABEL = int(np.iinfo(np.int64).max)
 
 
 def as_weights(values: Any) -> Floats:
@@ -76,7 +37,7 @@ def as_labels(rounds: Any) -> Ints:
         missing, lost, labels = np.isnat(given), stamps.astype(given.dtype) != given, stamps.astype(np.int64)
     else:
         labels = given.astype(np.int64)
-        missing, lost = np.zeros(labels.shape, np.bool_), (given > LARGEST) | (labels == NO_ROUND)
+        missing, lost = np.zeros(labels.shape, np.bool_), (given > LARGEST_LABEL) | (labels == NO_ROUND)
     faults = {
         "is missing: every sample needs its round": missing,
         "is finer than a microsecond, or does not fit 64 bits: use integers that do": lost,
@@ -91,7 +52,7 @@ def as_labels(rounds: Any) -> Ints:
 
 def as_label(round: Any) -> int:
     """Turn the label or time stamp of one round into an integer."""
-    if type(round) is int and NO_ROUND < round <= LARGEST:  # at once, what many calls have
+    if type(round) is int and NO_ROUND < round <= LARGEST_LABEL:  # at once, what many calls have
         return round
     return int(as_labels([round])[0])
 

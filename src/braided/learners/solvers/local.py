@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from braided._compiled.batch import Batch
 from braided._compiled.local import (
     ROUND,
     account_inplace,
@@ -45,7 +46,6 @@ from braided._compiled.step import RESIDUAL, SCALE
 from braided.errors import InputError
 from braided.graph import TaskGraph
 from braided.learners.parts.joining import arrival, errors_with_one_more
-from braided.learners.parts.samples import Batch
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers, insist_offsets

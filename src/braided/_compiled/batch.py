@@ -1,0 +1,48 @@
+"""Batch: the samples of one call, checked by the learner and passed whole to compiled functions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided.types import Flags, Floats, Ints
+
+NO_ROUND = int(np.iinfo(np.int64).min)  # the label of a sample without a round; NaT has it too, so no label equals it
+
+
+class Batch(NamedTuple):
+    """Checked samples, in groups that are forecast before any of their samples is learned, and their clock."""
+
+    X: Floats  # (n, d)
+    y: Floats  # (n,)
+    tasks: Ints  # (n,) positions in the graph
+    weights: Floats  # (n,)
+    ends: Ints  # end of each group
+    opens: Flags  # (n,) whether a sample is the first of its round
+    labels: Ints  # (n,) the label of its round, or NO_ROUND
+    last: int  # the label of the round learned before the batch, or NO_ROUND
+
+    @property
+    def columns(self) -> tuple[Floats, Floats, Ints, Floats, Ints]:
+        """The columns one by one, for functions that don't take a batch."""
+        return self.X, self.y, self.tasks, self.weights, self.ends
+
+    @property
+    def clock(self) -> tuple[Flags, Ints, int]:
+        """Which samples open a round, the labels of their rounds, and the label before the first."""
+        return self.opens, self.labels, self.last
+
+    def before(self, stop: int) -> Batch:
+        """Return the first `stop` samples; the last group may be cut short."""
+        ends = np.append(self.ends[self.ends < stop], stop)[: max(stop, 0)]
+        return self._cut(slice(stop), ends, self.last)
+
+    def after(self, done: int) -> Batch:
+        """Return the samples after the first `done`, which end a group."""
+        last = int(self.labels[done - 1]) if done else self.last
+        return self._cut(slice(done, None), self.ends[self.ends > done] - done, last)
+
+    def _cut(self, part: slice, ends: Ints, last: int) -> Batch:
+        X, y, tasks, weights = self.X[part], self.y[part], self.tasks[part], self.weights[part]
+        return Batch(X, y, tasks, weights, ends, self.opens[part], self.labels[part], last)
