@@ -85,20 +85,20 @@ def tables(results: Results) -> list[Table]:
 
 
 def _errors(results: Results, split: str, protocol: Protocol) -> Table:
-    against_level, against_difference = (
+    against_no_change, against_last_change = (
         [results.table(split, protocol, f"{error}_to_{base}") for error in ("rmse", "mae")]
-        for base in ("level", "difference")
+        for base in ("no_change", "last_change")
     )
     beside = _is_own(results)
     rows = {}
-    for place, method in _present(results, against_level[0]):
-        levels = [float(f(table[:, place])) for table in against_level for f in (np.mean, np.median)]
-        differences = [float(np.mean(table[:, place])) for table in against_difference]
+    for place, method in _present(results, against_no_change[0]):
+        levels = [float(f(table[:, place])) for table in against_no_change for f in (np.mean, np.median)]
+        differences = [float(np.mean(table[:, place])) for table in against_last_change]
         printed = PAPER.get(method.name, {}).get(split, (np.nan, np.nan))[:2] if beside else ()
         broke = results.breakdowns(split, protocol, method.name)
         rows[method] = (levels[0], (*map(_number, (*levels, *differences, *printed)), str(broke)))
     zero = results.methods.index(METHODS["no-change"]) if METHODS["no-change"] in results.methods else None
-    line = f" (here {np.mean(against_difference[0][:, zero]):.3f})" if zero is not None else ""
+    line = f" (here {np.mean(against_last_change[0][:, zero]):.3f})" if zero is not None else ""
     return _sorted(
         rows,
         group=protocol,
