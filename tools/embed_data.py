@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-TARGET = Path(__file__).parents[1] / "src" / "braided" / "streams" / "data"
+TARGET = Path(__file__).parents[1] / "src" / "braided" / "datasets" / "data"
 
 
 def write(name, wide, per_unit, source):

@@ -11,18 +11,41 @@ import json
 import os
 import re
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
+from os import PathLike
 from pathlib import Path
 from time import sleep
 from typing import Any
 
-from braided.errors import FileError, InputError
+from braided.errors import FileError, InputError, unreadable
 
 DRAFT = "draft-"
 MARK = "made by braided, which may write over it"
 MARKED_AT_START, MARKED_AT_END = 1 << 11, 1 << 16  # bytes in which a mark is looked for; at the end of Parquet only
 OTHER_FOLDER = "choose another folder (--out)"
+
+
+def is_there(path: str | PathLike[str]) -> bool:
+    """Tell whether a path exists; a folder that may not be entered is an error."""
+    try:
+        Path(path).stat()
+    except PermissionError as error:
+        raise unreadable(path, error) from error
+    except (OSError, ValueError):  # also a name that no file can have
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def reading(path: str | PathLike[str], *more: type[Exception]) -> Iterator[None]:
+    """Report what goes wrong while a file is read, also errors of the types in `more`, as a FileError."""
+    errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, *more)
+    try:
+        yield
+    except errors as error:
+        raise unreadable(path, error, "it may be cut short or damaged; copy or download it again") from error
 
 
 def mark_of(kind: str) -> str:

@@ -40,7 +40,7 @@ def finished(tmp_path_factory):
 def test_a_run_says_what_it_read_whether_sharing_pays_and_where_things_are(finished):
     folder, printed = finished
     for text in (
-        "mine.csv: long table: time 'timestamp', task 'site', value 'value' (guessed)",
+        "mine.csv: long table: time 'timestamp', stream 'site', value 'value' (guessed)",
         "Errors by stream",
         "site 4",
         "it lowers the error of",
@@ -426,7 +426,7 @@ def refused(monkeypatch, capsys, folder, message, *arguments):
 
 HEADER = "timestamp,site,value"
 REFUSED = {
-    "is empty: give a header": lambda rows: [],
+    "is empty: write a header": lambda rows: [],
     "has a header and no rows": lambda rows: [HEADER],
     "one task only": lambda rows: [HEADER, *rows[::3]],
     "the part to tune on has 4 rounds": lambda rows: [HEADER, *rows[:60]],
@@ -470,7 +470,7 @@ def test_a_file_cut_short_is_refused(tmp_path):
     done = braided("run", "mine.csv.gz", cwd=tmp_path)
     assert done.returncode == 1
     assert "mine.csv.gz can't be read" in done.stderr
-    assert "copy it again" in done.stderr
+    assert "copy or download it again" in done.stderr
 
 
 MISUSED = {

@@ -268,8 +268,8 @@ def test_several_files_are_one_table(tmp_path):
     refused([one, twice], "site 'b' stands twice, at line 5 of .*one.csv and line 2 of .*twice.csv: keep one")
     other = write(tmp_path, "time,site,power\n2024-01-02,b,6\n", "other.csv")
     refused([one, other], "other.csv and .*one.csv differ in the columns 'power', 'value': files that are read as one")
-    refused([], "no file: give the path of one at least")
-    refused([one, 5], "a int is no path: give the paths of files, or one data frame")
+    refused([], "no file: give the path of at least one")
+    refused([one, 5], "a int is not a path: give the paths of files, or one data frame")
     empty = write(tmp_path, "time,site,value\n", "empty.csv")
     refused([one, empty], "empty.csv has a header and no rows")
 
@@ -309,7 +309,7 @@ def test_features(tmp_path):
     rounds = open_rounds(path, features=["load", "gust"])
     assert rounds.columns.features == ("load", "gust")
     assert rounds.columns.describe() == (
-        "long table: time 'time', task 'site', value 'value', features 'load', 'gust' (guessed)"
+        "long table: time 'time', stream 'site', value 'value', features 'load', 'gust' (guessed)"
     )
     (chunk,) = rounds.chunks()
     np.testing.assert_array_equal(chunk.extras, [[[2, 9], [3, np.nan]], [[np.nan, np.nan], [4, 7]]])
@@ -320,7 +320,7 @@ def test_features(tmp_path):
     refused(path, "note at line 2 of .* is 'x': write a number", features=["note"])
     wide = write(tmp_path, "time,a,b,c\n1,2,3,4\n", "wide.csv")
     refused(
-        wide, "features=.'c',. are columns of a long table, and .* is wide, a column per task: name", features=["c"]
+        wide, "features=.'c',. are columns of a long table, and .* is wide, a column per stream: name", features=["c"]
     )
 
 
@@ -335,7 +335,7 @@ def test_features(tmp_path):
         ("7,,1,", "site at line 42 of .* is empty: every row needs one"),
         ("7,a,1", "line 42 of .* has 3 fields, the header 4: quote a field that holds a comma"),
         ('7,a,1,"note', "line 42 of .* starts a record without end .*: close every quote"),
-        ("7,é,1,", "line 42 of .* is no UTF-8 text"),
+        ("7,é,1,", "line 42 of .* is not UTF-8 text"),
         ("7,a,1,\r8,a,1,", r"line 42 of .* has a lone \\r: end all lines in \\n or in \\r\\n"),
     ],
 )
@@ -360,7 +360,7 @@ def test_a_quote_in_the_middle_of_a_field_is_text(tmp_path):
 
 
 def test_a_record_without_end_fills_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("braided.tables.sources.LONGEST", 10_000)
+    monkeypatch.setattr("braided.tables.csv_file.RECORD_BYTES", 10_000)
     path = write(tmp_path, GOOD + '2024-01-03,a,1,"note\n' + "2024-01-03,b,1\n" * 5000)
     refused(path, "line 6 of .* starts a record without end .*: close every quote", block_bytes=100)
 
@@ -418,7 +418,7 @@ def test_data_frames(frame):
 def test_what_is_no_data_frame():
     for data in (5, pd.Series([1]), np.zeros((2, 2)), pd.DataFrame({"time": [1, "a"], "value": [1, 2]})):
         refused(
-            data, f"a {type(data).__name__} is no table that can be read .*: give a path, a list of paths, or a data"
+            data, f"a {type(data).__name__} is not a table that can be read .*: give a path, a list of paths, or a data"
         )
     refused(LONG.assign(y=np.inf), "y at row 1 of the data frame is inf: write a finite number")
     refused(LONG[:0], "the data frame has a header and no rows")
@@ -430,19 +430,19 @@ def test_what_is_no_data_frame():
 @pytest.mark.parametrize(
     ("text", "described"),
     [
-        (GOOD, "long table: time 'time', task 'site', value 'value' (guessed)"),
-        ("DS,Unique_ID,Y,x\n1,a,2,3\n", "long table: time 'DS', task 'Unique_ID', value 'Y' (guessed)"),
-        ("date,item_id,target,price\n1,a,2,3\n", "long table: time 'date', task 'item_id', value 'target' (guessed)"),
-        ("date,location,load,temp\n1,a,2,3\n", "long table: time 'date', task 'location', value 'load' (guessed)"),
-        ("Date,north,south,remark\n1,2,3,x\n", "wide table: time 'Date', a column for each of 2 tasks (guessed)"),
-        (",time,site,value\n0,1,a,2\n", "long table: time 'time', task 'site', value 'value' (guessed)"),
-        (",time,a,b\n0,1,3,4\n", "wide table: time 'time', a column for each of 2 tasks (guessed)"),
-        (",a,b\n2024-01-01,3,4\n", "wide table: time '', a column for each of 2 tasks (guessed)"),
-        (",a,b\n1929,3,4\n", "wide table: time '', a column for each of 2 tasks (guessed)"),
-        (",site,value\n2024-01-01,a,4\n", "long table: time '', task 'site', value 'value' (guessed)"),
+        (GOOD, "long table: time 'time', stream 'site', value 'value' (guessed)"),
+        ("DS,Unique_ID,Y,x\n1,a,2,3\n", "long table: time 'DS', stream 'Unique_ID', value 'Y' (guessed)"),
+        ("date,item_id,target,price\n1,a,2,3\n", "long table: time 'date', stream 'item_id', value 'target' (guessed)"),
+        ("date,location,load,temp\n1,a,2,3\n", "long table: time 'date', stream 'location', value 'load' (guessed)"),
+        ("Date,north,south,remark\n1,2,3,x\n", "wide table: time 'Date', a column for each of 2 streams (guessed)"),
+        (",time,site,value\n0,1,a,2\n", "long table: time 'time', stream 'site', value 'value' (guessed)"),
+        (",time,a,b\n0,1,3,4\n", "wide table: time 'time', a column for each of 2 streams (guessed)"),
+        (",a,b\n2024-01-01,3,4\n", "wide table: time '', a column for each of 2 streams (guessed)"),
+        (",a,b\n1929,3,4\n", "wide table: time '', a column for each of 2 streams (guessed)"),
+        (",site,value\n2024-01-01,a,4\n", "long table: time '', stream 'site', value 'value' (guessed)"),
         (
             "time,a,b,c\n1,NA,,2\n2,calm,1,2\n3,4,x,2\n",
-            "wide table: time 'time', a column for each of 3 tasks (guessed)",
+            "wide table: time 'time', a column for each of 3 streams (guessed)",
         ),
     ],
 )
@@ -454,7 +454,7 @@ def test_columns_that_are_named(tmp_path):
     path = write(tmp_path, "time,site,state,value,load\n1,a,x,2,3\n1,b,x,4,5\n")
     columns = open_rounds(path, time="time", task="state", value="load").columns
     assert columns[:6] == ("time", "state", "load", (), "long", False)
-    assert columns.describe() == "long table: time 'time', task 'state', value 'load'"
+    assert columns.describe() == "long table: time 'time', stream 'state', value 'load'"
     assert open_rounds(path, task="load").columns.value == "value"
     assert open_rounds(path, task="value").columns.value == "load"
 
@@ -464,9 +464,13 @@ def test_columns_that_are_named(tmp_path):
     [
         (",hour,site,value\n0,1,a,1\n", {}, "no time column; its columns are '', 'hour', .*--time"),
         (",hour,site,b\n0,1,x,4\n", {}, "no time column; its columns are '', 'hour', .*--time"),
-        ("time,north\n1,2\n", {}, "no task column; its columns are 'time', 'north': call it site or .*task= .--task"),
-        ("time,lat,lon,wind\n1,2,3,4\n", {}, "no task column"),
-        ("time,a,b\n1,2,3\n", {"value": "a"}, r"no task column, and value='a' \(--value\) names one column: name the"),
+        ("time,north\n1,2\n", {}, "no stream column; its columns are 'time', 'north': call it site or .*task= .--task"),
+        ("time,lat,lon,wind\n1,2,3,4\n", {}, "no stream column"),
+        (
+            "time,a,b\n1,2,3\n",
+            {"value": "a"},
+            r"no stream column, and value='a' \(--value\) names one column: name",
+        ),
         ("time,a,a,b\n1,2,3,4\n", {}, "2 columns that may be the column 'a'"),
         ("time,a,b\n1,calm,3\n2,4,5\n", {}, "a at line 2 of .* is 'calm'"),
         ("time;a;b\n1;5,5;3\n", {}, "a at line 2 of .* is '5,5': this has a decimal comma; write a point, 5.5"),

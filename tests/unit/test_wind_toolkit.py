@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import braided as bd
 from braided.datasets.wind_toolkit import read_wind_toolkit, wind_toolkit_sites
 from braided.datasets.wind_toolkit_files import HDF5File
-from braided.tables import Panel, read_table
-from braided.tables.write import write_table
+from braided.tables import Panel, read_table, write_table
 
 MIAMI = (25.76, -80.19)
 HEADER = "Year,Month,Day,Hour,Minute,wind speed at 80m (m/s),wind direction at 100m (deg),wind speed at 100m (m/s)"
@@ -383,7 +382,7 @@ def test_paths_that_are_none_are_refused(tmp_path):
     refused("a.txt is a file, but none of the WIND Toolkit", tmp_path / "a.txt", error=bd.FileError)
     path = write_csv(tmp_path / "a.csv.gz", 1, clock("2012-01-01", 999), range(999))
     path.write_bytes(path.read_bytes()[:-9])
-    refused("a.csv.gz can't be read .*: it may be cut short or damaged; download", path, error=bd.FileError)
+    refused("a.csv.gz can't be read .*: it may be cut short or damaged; copy or download", path, error=bd.FileError)
 
 
 def test_a_graph_of_the_nearest_comes_from_the_positions(tmp_path):
@@ -424,7 +423,7 @@ def test_what_is_no_table_is_not_written(tmp_path):
     panel = Panel("x", ("a", "b"), np.arange(3), np.arange(6.0).reshape(3, 2), "made up")
     path = tmp_path / "x.csv"
     with pytest.raises(
-        bd.FileError, match=r"x.xlsx is no name of a table: it must end in .csv, .csv.gz, .parquet, .pq"
+        bd.FileError, match=r"x.xlsx is not the name of a table: it must end in .csv, .csv.gz, .parquet, .pq"
     ):
         write_table(panel, tmp_path / "x.xlsx")
     with pytest.raises(bd.InputError, match="has no value at all: there is nothing to write"):

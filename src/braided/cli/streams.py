@@ -12,7 +12,7 @@ import typer
 from braided.cli.console import Debug, Jobs, console, print_forecasts, progress, show, split
 from braided.cli.live import Options, columns_of, run_lines
 from braided.errors import InputError
-from braided.files import insist_apart, insist_own, remove_own, sole_writer
+from braided.files import insist_apart, insist_own, is_there, remove_own, sole_writer
 from braided.printable import printable
 
 if TYPE_CHECKING:
@@ -308,7 +308,6 @@ def _settings(
     model: Path | None,
 ) -> Settings:
     from braided.runs import Settings, read_choice
-    from braided.tables.sources import is_there
 
     given: dict[str, Any] = {"methods": split(method)}
     if parameters and "=" in parameters and not is_there(parameters):
@@ -335,7 +334,6 @@ def _numbers(text: str) -> dict[str, float]:
 def _open(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
     from braided.datasets import EMBEDDED, open_panel
     from braided.tables import open_rounds
-    from braided.tables.sources import is_there
 
     if "-" in files:
         raise InputError("- (standard input) stands alone, and only in `braided run`: give files otherwise")

@@ -2,7 +2,7 @@
 
 >>> panel = embedded("us-incomes")
 >>> panel
-Panel('us-incomes': 81 steps × 48 tasks, 1929 to 2009, 0 values missing)
+Panel('us-incomes': 81 steps × 48 streams, 1929 to 2009, 0 values missing)
 >>> panel.tasks[:3], panel.values[0, :3]
 (('Alabama', 'Arizona', 'Arkansas'), array([323., 600., 310.]))
 """

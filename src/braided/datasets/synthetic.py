@@ -6,7 +6,7 @@ shows, a site downstream shows later, so neighbours tell something about the nex
 
 >>> panel = wind_field(seed=0, steps=500)
 >>> panel
-Panel('synthetic': synthetic, 500 steps × 10 tasks, 2012-01-01T00:00:00 to 2012-01-02T17:35:00, 0 values missing)
+Panel('synthetic': synthetic, 500 steps × 10 streams, 2012-01-01T00:00:00 to 2012-01-02T17:35:00, 0 values missing)
 >>> bool((wind_field(seed=0, steps=500).values == panel.values).all())
 True
 """

@@ -13,7 +13,7 @@
 ...     write(folder, 3, 25.9, [6.0, 6.5])
 ...     panel = read_wind_toolkit(folder, near=(25.76, -80.19), sites=2)
 >>> panel
-Panel('wind-toolkit': 2 steps × 2 tasks, 2012-01-01T00:00:00 to 2012-01-01T00:05:00, 0 values missing)
+Panel('wind-toolkit': 2 steps × 2 streams, 2012-01-01T00:00:00 to 2012-01-01T00:05:00, 0 values missing)
 >>> panel.tasks, panel.values
 (('2', '3'), array([[5. , 6. ],
                     [5.5, 6.5]]))

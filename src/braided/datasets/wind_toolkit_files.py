@@ -7,9 +7,7 @@ import gzip
 import io
 import math
 import re
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -17,8 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braided.errors import FileError, InputError, unreadable
-from braided.tables.sources import is_there
+from braided.errors import FileError, InputError
+from braided.files import is_there, reading
 from braided.types import Floats, Ints, Times
 
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
@@ -55,7 +53,7 @@ def find(paths: Iterable[Path]) -> list[WindFile]:
     for path in paths:
         if not is_there(path):
             raise FileError(f"{path} does not exist: check the path")
-        with _readable(path):
+        with reading(path):
             inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
         known = [own for own in inside if own.name.lower().endswith(SUFFIXES) and not own.name.startswith("._")]
         if not known:
@@ -63,7 +61,7 @@ def find(paths: Iterable[Path]) -> list[WindFile]:
             raise FileError(f"{path} is a {what} of the WIND Toolkit: their names end in {', '.join(SUFFIXES)}")
         found += known
     if not found:
-        raise InputError("paths is empty: give one file or folder at least")
+        raise InputError("paths is empty: give at least one file or folder")
     return [HDF5File(path) if path.name.lower().endswith((".h5", ".hdf5")) else TextFile(path) for path in found]
 
 
@@ -73,7 +71,7 @@ class TextFile:
     def __init__(self, path: Path) -> None:
         """Read the head, the lines before the first of numbers."""
         self.path = path
-        with _readable(path), _open(path) as file:
+        with reading(path), _open(path) as file:
             text = io.TextIOWrapper(file, "utf-8-sig", errors="replace")
             lines = [next(csv.reader([line.rstrip("\r\n")]), []) for line in islice(text, 20)]
         head = [[field.strip() for field in line] for line in lines]
@@ -142,7 +140,7 @@ class TextFile:
             )
         names = list(map(str, range(self.width)))
         wanted = [names[place] for place in places]
-        with _readable(self.path), _open(self.path) as file:
+        with reading(self.path), _open(self.path) as file:
             data = file.read()
         try:
             table = arrow_csv.read_csv(
@@ -203,7 +201,7 @@ class HDF5File:
     def __init__(self, path: Path) -> None:
         """Read where the sites are."""
         self.path = path
-        with _readable(path), self._open() as file:
+        with reading(path), self._open() as file:
             lacks = [name for name in ("meta", "time_index") if name not in file]
             fields = () if lacks else file["meta"].dtype.names or ()
             lacks += [] if lacks else [f"meta/{name}" for name in ("latitude", "longitude") if name not in fields]
@@ -225,7 +223,7 @@ class HDF5File:
 
     def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
         """Return the rows of the sites at `columns` within a span of time; nothing else is read."""
-        with _readable(self.path), self._open() as file:
+        with reading(self.path), self._open() as file:
             pattern = re.compile(rf"{variable.replace(' ', '')}_([0-9]+(?:\.[0-9]+)?)m")
             heights = {float(match[1]): name for name in file if (match := pattern.fullmatch(name))}
             dataset = file[at_height(self.path, variable, height, heights)]
@@ -294,15 +292,6 @@ def check_size(steps: int, sites: int) -> None:
             f"{sites} sites × {steps} steps take {8e-9 * steps * sites:.0f} GB of memory: choose fewer with near= and "
             "sites=, or with start= and end="
         )
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Tell what goes wrong while a file is read."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        raise unreadable(path, error, "it may be cut short or damaged; download it again") from error
 
 
 def _open(path: Path) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from braided.errors import InputError
+from braided.tables.batches import Source
 from braided.tables.cells import is_date, is_number, listed
-from braided.tables.sources import Source
 
 GUESSES = {
     "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "ts", "month", "quarter", "week", "year"),
@@ -24,12 +24,12 @@ ADVICE = {"time": "timestamp or time or date or year", "task": "site or task or 
 
 
 class Columns(NamedTuple):
-    """The columns of a table that are read: of a long one, or of a wide one with a column per task.
+    """The columns of a table that are read: of a long one, or of a wide one with a column per stream.
 
     >>> Columns("time", "site", "wind", ("gust",), "long", True).describe()
-    "long table: time 'time', task 'site', value 'wind', feature 'gust' (guessed)"
+    "long table: time 'time', stream 'site', value 'wind', feature 'gust' (guessed)"
     >>> Columns("time", None, "", (), "wide", False, ("north", "south")).describe()
-    "wide table: time 'time', a column for each of 2 tasks"
+    "wide table: time 'time', a column for each of 2 streams"
     """
 
     time: str
@@ -58,9 +58,9 @@ class Columns(NamedTuple):
         """Say in a sentence which they are."""
         features = f", feature{'s' * (len(self.features) > 1)} {', '.join(map(repr, self.features))}"
         rest = (
-            f"task {self.task!r}, value {self.value!r}{features * bool(self.features)}"
+            f"stream {self.task!r}, value {self.value!r}{features * bool(self.features)}"
             if self.form == "long"
-            else f"a column for each of {len(self.tasks)} tasks"
+            else f"a column for each of {len(self.tasks)} streams"
         )
         return f"{self.form} table: time {self.time!r}, {rest}{' (guessed)' * self.guessed}"
 
@@ -87,7 +87,7 @@ def choose(
             return fits[0]
         what, remedy = f"column {name!r}", f"give another name as {role}= (--{role} on the command line)"
         if name is None:
-            what = f"{role} column"
+            what = f"{'stream' if role == 'task' else role} column"
             remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= (--{role} on the command line)"
         count = f"{len(fits)} columns that may be the {what}" if fits else f"no {what}"
         raise InputError(f"{source.place} has {count}; its columns are {listed(names)}: {remedy}")
@@ -106,13 +106,13 @@ def choose(
     if task is None and not tasks and (len(series) > 1 or value is not None):
         if value is not None:
             raise InputError(
-                f"{source.place} has no task column, and value={value!r} (--value) names one column: name the task "
-                "column, too (--task, or task= in Python), or leave the value out to read one column per task"
+                f"{source.place} has no stream column, and value={value!r} (--value) names one column: name the "
+                "stream column, too (--task, or task= in Python), or leave the value out to read one column per stream"
             )
         if features:
             raise InputError(
                 f"features={tuple(features)!r} are columns of a long table, and {source.place} is wide, a column per "
-                "task: name the column that tells the tasks apart (--task, or task= in Python), or leave them out"
+                "stream: name the column that tells the streams apart (--task, or task= in Python), or leave them out"
             )
         for own in series:
             one("value", own, [own] * counts[own])

@@ -23,7 +23,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple, final
 from braided.errors import FileError, InputError
 from braided.tables import cells
 from braided.tables.columns import GUESSES, Columns, choose
-from braided.tables.sources import DELIMITERS, Frame
+from braided.tables.csv_file import DELIMITERS, wrong_width
+from braided.tables.sources import Frame
 from braided.validate import LARGEST_VALUE
 
 LONGEST_LINE = 1 << 20  # bytes
@@ -280,10 +281,7 @@ def _record(text: str, header: Header, number: int) -> dict[str, Any] | None:
     except csv.Error as error:
         raise InputError(f"line {number} is not valid CSV ({error}): close every quote") from error
     if len(record) != len(header.names):
-        raise InputError(
-            f"line {number} has {len(record)} field{'s' * (len(record) > 1)}, the header {len(header.names)}: "
-            f"quote a field that holds a {DELIMITERS[header.delimiter]}"
-        )
+        raise wrong_width(f"line {number}", len(record), len(header.names), header.delimiter)
     if record[0].strip() == header.names[0] and [field.strip() for field in record] == header.names:
         return None
     return dict(zip(header.names, record, strict=True))

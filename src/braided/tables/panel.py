@@ -20,7 +20,7 @@ class Panel:
     >>> import numpy as np
     >>> panel = Panel("two", ("a", "b"), np.arange(3), np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]]), "made up")
     >>> panel
-    Panel('two': 3 steps × 2 tasks, 0 to 2, 1 value missing)
+    Panel('two': 3 steps × 2 streams, 0 to 2, 1 value missing)
     >>> panel.complete_runs(1)
     [(0, 1), (2, 3)]
     """
@@ -63,6 +63,6 @@ class Panel:
         missing = int(np.isnan(self.values).sum())
         span = f"{self.times[0]} to {self.times[-1]}" if len(self.times) else "empty"
         what = "synthetic, " if self.synthetic else ""
-        shape = f"{len(self.times)} steps × {len(self.tasks)} tasks"
+        shape = f"{len(self.times)} steps × {len(self.tasks)} streams"
         values = f"{missing} value{'s' * (missing != 1)} missing"
         return f"Panel({self.name!r}: {what}{shape}, {span}, {values})"

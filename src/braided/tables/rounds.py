@@ -9,7 +9,7 @@
 ...     rounds = open_rounds(path)
 ...     chunks = list(rounds.chunks())
 >>> rounds
-Rounds('wind.csv': wide table: time 'time', a column for each of 2 tasks (guessed))
+Rounds('wind.csv': wide table: time 'time', a column for each of 2 streams (guessed))
 >>> chunks[0].tasks, chunks[0].values
 (('north', 'south'), array([[5.5, 4. ],
        [7. , 4.5],
@@ -26,8 +26,9 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.tables import cells
+from braided.tables.batches import Source
 from braided.tables.columns import Columns, choose
-from braided.tables.sources import Source, open_sources
+from braided.tables.sources import open_sources
 from braided.types import Flags, Floats, Ints, Times
 from braided.validate import count
 
@@ -130,11 +131,11 @@ class Rounds:
         self.progress = 0.0
         return _Run(self, self._sources, self._batch_rows, self._sort_rows).chunks()
 
-    def one_task_only(self, task: str) -> str:
+    def one_stream_only(self, task: str) -> str:
         """Say what is wrong where every row is of the same task."""
         return (
-            f"one task only: column {self.columns.task!r} of {self.place} says {task!r:.80} in every row; sharing "
-            "needs at least two; add the rows of another, or call the column that tells the tasks apart 'site'"
+            f"one stream only: column {self.columns.task!r} of {self.place} says {task!r:.80} in every row; sharing "
+            "needs at least two; add the rows of another, or call the column that tells the streams apart 'site'"
         )
 
     def __repr__(self) -> str:
@@ -275,11 +276,11 @@ class _Run:
         whose = f" of {columns.task} {task!r:.80}" * (columns.task is not None)
         what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
         if columns.task is None:
-            remedy = ": keep one, or name the column that tells the tasks apart (--task, or task= in Python)"
+            remedy = ": keep one, or name the column that tells the streams apart (--task, or task= in Python)"
         elif len(self.codes) == 1:
-            remedy = f", and there is {self.rounds.one_task_only(task)}"
+            remedy = f", and there is {self.rounds.one_stream_only(task)}"
         else:
-            remedy = ": keep one, or call the column that tells the tasks apart 'site'"
+            remedy = ": keep one, or call the column that tells the streams apart 'site'"
         raise InputError(what + remedy)
 
     def shown(self, time: int) -> str:

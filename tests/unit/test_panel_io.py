@@ -222,10 +222,10 @@ def test_columns_can_be_named_and_others_are_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("time,where,value", "no task column; its columns are 'time', 'where', 'value': call it site or .*task="),
+        ("time,where,value", "no stream column; its columns are 'time', 'where', 'value': call it site or .*task="),
         ("time,site,lat", "no value column; its columns are 'time', 'site', 'lat': call it value, or .*value="),
         ("time,Time,site", "2 columns that may be the time column; its columns are 'time', 'Time', 'site'"),
-        ("time;site;value,b,c", "no task column; its columns are 'time;site;value', 'b', 'c'"),
+        ("time;site;value,b,c", "no stream column; its columns are 'time;site;value', 'b', 'c'"),
     ],
 )
 def test_a_column_that_is_not_there(tmp_path, header, message):
@@ -282,7 +282,7 @@ def test_the_first_time_sets_the_kind(tmp_path, first):
         ({"time": pa.array([1, 1, None, 2])}, "time at row 3 of .* is empty"),
         ({"site": pa.array(["a", None, "a", "b"])}, "site at row 2 of .* is empty"),
         ({"site": pa.array(["a", "b", "a", "a"])}, "time 2 of site 'a' stands twice, at rows 3 and 4 of"),
-        ({"site": pa.array(["a", "a", "a", "a"])}, "one task only"),
+        ({"site": pa.array(["a", "a", "a", "a"])}, "one stream only"),
     ],
 )
 def test_a_fault_in_parquet_is_named_with_its_row(tmp_path, change, message):
@@ -301,34 +301,35 @@ def test_the_first_fault_is_found_in_a_long_table(tmp_path):
 def test_one_task_is_not_enough(tmp_path):
     refused(
         write(tmp_path, GOOD.replace(",b,", ",a,")),
-        "one task only: column 'site' of .* says 'a' in every row; sharing needs at least two; add the rows of another",
+        "one stream only: column 'site' of .* says 'a' in every row; sharing needs at least two; add the rows",
     )
     refused(
-        write(tmp_path, "year,site,value\n1,a,1\n2,a,2\n"), "^one task only: column 'site' of .* says 'a' in every row"
+        write(tmp_path, "year,site,value\n1,a,1\n2,a,2\n"),
+        "^one stream only: column 'site' of .* says 'a' in every",
     )
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz", "table.parquet"])
 def test_a_file_without_content(tmp_path, name):
     path = write(tmp_path, b"", name)
-    refused(path, "is empty: give a header and one row per sample")
+    refused(path, "is empty: write a header and one row per sample")
     if name.endswith(".gz"):
         path.write_bytes(gzip.compress(b"\n \n"))
-        refused(path, "is empty: give a header and one row per sample")
+        refused(path, "is empty: write a header and one row per sample")
     write_frame(long_table()[:0], path)
     refused(path, "has a header and no rows: give one row per sample")
 
 
 def test_a_header_without_a_line_end(tmp_path):
     refused(write(tmp_path, "time,site,value"), "has a header and no rows")
-    refused(write(tmp_path, b"\xef\xbb\xbf"), "is no CSV table .*: write a header and one row per sample")
+    refused(write(tmp_path, b"\xef\xbb\xbf"), "is empty: write a header and one row per sample")
 
 
 def test_text_that_is_not_utf8(tmp_path):
     refused(
-        write(tmp_path, GOOD.replace(",b,5", ",é,5").encode("latin-1")), "line 5 of .* is no UTF-8 text .*: save it"
+        write(tmp_path, GOOD.replace(",b,5", ",é,5").encode("latin-1")), "line 5 of .* is not UTF-8 text .*: save it"
     )
-    refused(write(tmp_path, GOOD.encode("utf-16")), "line 1 of .* is no UTF-8 text")
+    refused(write(tmp_path, GOOD.encode("utf-16")), "line 1 of .* is not UTF-8 text")
 
 
 def test_a_quote_that_never_ends(tmp_path):
@@ -351,7 +352,7 @@ def test_a_file_cut_short(tmp_path, name, kept):
     path = write_frame(long_table(), tmp_path / name)
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * kept)])
-    refused(path, "can't be read .*: it may be cut short or damaged; copy it again", bd.FileError)
+    refused(path, "can't be read .*: it may be cut short or damaged; copy or download it again", bd.FileError)
 
 
 def test_a_wide_table_is_the_same_panel(tmp_path):
@@ -364,7 +365,7 @@ def test_a_wide_table_is_the_same_panel(tmp_path):
     unnamed = tmp_path / "unnamed.csv"
     wide.rename_axis(None).to_csv(unnamed)
     assert_same(read_table(unnamed), panel)
-    source = "file unnamed.csv, a column per task and ''"
+    source = "file unnamed.csv, a column per stream and ''"
     assert read_table(unnamed).source == source
     for frame in (
         wide,
@@ -414,7 +415,7 @@ def test_tables_of_many_files_and_of_late_tasks(tmp_path, monkeypatch):
     late = pd.DataFrame({"time": [1, 1, 2, 2, 2], "site": list("bcbca"), "value": [1, 2, 3, 4, 5]})
     late = pd.concat([late, late.assign(time=late["time"] + 2, value=late["value"] + 1)])
     monkeypatch.setattr(
-        "braided.tables.table.open_rounds", lambda *given, **named: open_rounds(*given, **named, batch_rows=2)
+        "braided.tables.panel_io.open_rounds", lambda *given, **named: open_rounds(*given, **named, batch_rows=2)
     )
     panel = read_table(late)
     assert panel.tasks == ("a", "b", "c")

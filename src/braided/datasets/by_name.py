@@ -1,4 +1,4 @@
-"""Panels by name: embedded, synthetic, or a file of one's own."""
+"""Panels by name: embedded, synthetic, or your file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from braided.datasets.embedded import EMBEDDED, embedded
 from braided.datasets.synthetic import wind_field
 from braided.errors import InputError
+from braided.files import is_there
 from braided.tables.panel import Panel
-from braided.tables.sources import is_there
-from braided.tables.table import read_table
+from braided.tables.panel_io import read_table
 
 
 def open_panel(name: str, seed: int = 0) -> Panel:
