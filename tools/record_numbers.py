@@ -155,7 +155,7 @@ def numbers_of(folder):
         with np.load(path) as held:
             yield from ((f"{path.name} {name}", held[name]) for name in held.files)
     for path in sorted([*folder.glob("run-*/forecasts.csv"), *folder.glob("lines-*.csv")]):
-        yield str(path.relative_to(folder)), np.array(path.read_text().split("\n"))
+        yield str(path.relative_to(folder)), np.array(path.read_text().split("\n")[1:])  # without the header
     for path in sorted(folder.glob("study/store/*/*/*.parquet")):
         if path.parent.name != "timings":
             columns = parquet.read_table(path).to_pydict()

@@ -61,20 +61,20 @@ def test_names_are_escaped_for_people_and_kept_in_files_for_machines(finished):
         assert not {"\x1b", "\x07", "\u202e", "\t"} & set(page)
     assert r"a\x1b[31mred\x07" in pages[0]
     assert r"a\\x1b\[31mred\\x07" in pages[1]
-    assert set(pd.read_csv(out / "forecasts.csv").task) == set(NAMES)
+    assert set(pd.read_csv(out / "forecasts.csv").stream) == set(NAMES)
 
 
 def test_json_lines_stay_json_with_the_true_names(finished):
     folder, _ = finished
     done = braided("forecast", "braided-run/model.braided", "--format", "json", cwd=folder, **C_LOCALE)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert {json.loads(line)["task"] for line in done.stdout.decode("ascii").splitlines()} == set(NAMES)
+    assert {json.loads(line)["stream"] for line in done.stdout.decode("ascii").splitlines()} == set(NAMES)
 
 
 def test_csv_quotes_a_name_with_a_line_break(finished):
     folder, _ = finished
     done = braided("forecast", "braided-run/model.braided", "--format", "csv", cwd=folder, PYTHONIOENCODING="utf-8")
-    assert set(pd.read_csv(io.BytesIO(done.stdout)).task) == set(NAMES)
+    assert set(pd.read_csv(io.BytesIO(done.stdout)).stream) == set(NAMES)
 
 
 def test_what_a_model_is_can_be_told_in_the_c_locale(finished):

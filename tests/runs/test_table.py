@@ -39,9 +39,9 @@ def test_the_file_holds_the_forecasts_of_a_forecaster(finished):
     expected.advance(panel.times[:80], panel.values[:80], panel.tasks, record=False)
     made = expected.advance(panel.times[80:], panel.values[80:], panel.tasks)
     frame = pd.read_parquet(done.forecasts)
-    assert list(frame) == ["time", "task", "actual", "forecast", "low", "high"]
+    assert list(frame) == ["time", "stream", "actual", "forecast", "low", "high"]
     np.testing.assert_array_equal(frame.time.to_numpy(), made.times)
-    assert frame.task.tolist() == made.tasks
+    assert frame.stream.tolist() == made.tasks
     for name in ("actual", "forecast", "low", "high"):
         np.testing.assert_array_equal(frame[name].to_numpy(), getattr(made, name))
     np.testing.assert_array_equal(done.forecaster.record.squares, expected.record.squares)
@@ -103,6 +103,12 @@ def test_a_finished_run_is_shown_again_and_another_one_refused(finished, tmp_pat
     assert again.forecasts.exists()
     with pytest.raises(bd.FileError, match=r"holds a run with --tune 0.2, not 0.3: choose another folder"):
         go(here, folder / "table.csv", Settings(("mt-wrls-neighbours",), lags=3, tune=0.3, **GIVEN))
+    plan = json.loads((here / "model.json").read_text())
+    del plan["columns of the forecasts"]  # of a version that named them otherwise
+    (here / "model.json").write_text(json.dumps(plan))
+    with pytest.raises(bd.FileError, match=r"of the forecasts null, not .*: choose another folder .*\(--fresh\)"):
+        go(here, folder / "table.csv")
+    shutil.copy(folder / "model.json", here)
     (here / "model").write_bytes(b"braided model\nnonsense")
     with pytest.raises(bd.FileError, match="damaged or cut short"):
         go(here, folder / "table.csv")
@@ -260,7 +266,7 @@ def test_lines_are_json_or_csv():
     row = json.loads(as_json(next(lines_of(made))))
     assert row == {
         "time": "2012-01-02T09:20:00",
-        "task": "site 1",
+        "stream": "site 1",
         "forecast": made.forecast[0],
         "low": made.low[0],
         "high": made.high[0],
@@ -285,7 +291,7 @@ def test_a_task_that_was_left_out_stays_out_tomorrow():
     forecaster, made = run_in_memory(frame, Settings(("mt-wrls",), lags=3, without=("site 2",), **GIVEN))
     learn(forecaster, open_rounds(panel))
     assert "site 2" not in forecaster.columns
-    assert list(pd.DataFrame(made.columns())) == ["time", "task", "actual", "forecast", "low", "high"]
+    assert list(pd.DataFrame(made.columns())) == ["time", "stream", "actual", "forecast", "low", "high"]
 
 
 def test_a_model_is_not_saved_over_the_one_it_starts_from(tmp_path):

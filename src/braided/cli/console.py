@@ -104,7 +104,7 @@ def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = Tru
 
         shown = RichTable(box=None, pad_edge=False)
         for column in LINE:
-            shown.add_column(column, justify="left" if column in ("time", "task") else "right")
+            shown.add_column(column, justify="left" if column in ("time", "stream") else "right")
         for row in lines_of(made, is_utc):
             cells = ("" if cell is None else f"{cell:g}" if isinstance(cell, float) else cell for cell in row)
             shown.add_row(*(Text(printable(cell)) for cell in cells))

@@ -30,7 +30,7 @@ class Forecasts(NamedTuple):
     def columns(self) -> dict[str, Any]:
         """Return them as columns of a table, such as `pandas.DataFrame(forecasts.columns())`."""
         numbers = {name: getattr(self, name) for name in ("actual", "forecast", "low", "high")}
-        return {"time": self.times, "task": self.tasks} | numbers
+        return {"time": self.times, "stream": self.tasks} | numbers
 
 
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:

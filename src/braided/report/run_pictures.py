@@ -151,7 +151,7 @@ class _Stretch(NamedTuple):
 def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
     """Read the last forecasts of the best, the middle and the worst stream among those that have some."""
     table = tail(path, STRETCH * len(summary.tasks))
-    stamps, names = as_stamps(table["time"]), np.array([*map(str, table["task"])])
+    stamps, names = as_stamps(table["time"]), np.array([*map(str, table["stream"])])
     clock = np.unique(stamps)[-STRETCH:]
     gaps = forecaster.clock.gaps(clock, int(clock[0]))
     times = np.insert(clock, gaps, clock[gaps])

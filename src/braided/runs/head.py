@@ -97,7 +97,7 @@ class Head:
         if enough.sum() < 2:
             raise InputError(
                 f"one task only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the part to tune on: "
-                "sharing needs at least two; add another, or name the column that tells them apart (--task)"
+                "sharing needs at least two; add another, or name the column that tells them apart (--stream)"
             )
         kept = tuple(np.array(tasks, object)[enough])
         extras = extras[:, enough]

@@ -1,4 +1,4 @@
-"""Forecasts in a file: Parquet or CSV with `time, task, actual, forecast, low, high`.
+"""Forecasts in a file: Parquet or CSV with `time, stream, actual, forecast, low, high`.
 
 While a run goes on, its forecasts stand in numbered parts beside the file; each appears whole or not at all, so that a
 run that was killed goes on after the last part that its saved model knows of. At the end, parts become the file.
@@ -25,8 +25,8 @@ from braided.tables.cells import to_seconds
 from braided.types import Times
 
 FORECASTS_MARK = mark_of("forecasts")
-LINE = ("time", "task", "forecast", "low", "high")
-COLUMNS = ("time", "task", "actual", "forecast", "low", "high")
+LINE = ("time", "stream", "forecast", "low", "high")
+COLUMNS = ("time", "stream", "actual", "forecast", "low", "high")
 SUFFIXES = (".parquet", ".csv")
 YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads, and people know, those between
 
@@ -160,11 +160,11 @@ def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
 
     numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in COLUMNS[2:]}
     names = pa.array([str(name) for name in forecasts.names])
-    tasks = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
+    streams = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
     stamps = pa.array(times)
     if is_utc and times.dtype.kind == "M":
         stamps = stamps.cast(pa.timestamp(stamps.type.unit, "UTC"))
-    return pa.table({"time": stamps, "task": tasks} | numbers)
+    return pa.table({"time": stamps, "stream": streams} | numbers)
 
 
 def _csv_times(times: Times, is_utc: bool) -> Times:
@@ -184,8 +184,8 @@ def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, 
     times = to_seconds(forecasts.times)
     shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
     numbers = (getattr(forecasts, name).tolist() for name in LINE[2:])
-    for time, task, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
-        yield time, task, *(None if bound != bound else bound for bound in bounds)
+    for time, stream, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
+        yield time, stream, *(None if bound != bound else bound for bound in bounds)
 
 
 def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:
@@ -218,7 +218,7 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
         table = arrow_csv.read_csv(
             pa.BufferReader(content),
             arrow_csv.ReadOptions(use_threads=False),
-            convert_options=arrow_csv.ConvertOptions(column_types={"task": pa.string()}),  # "01" is a name
+            convert_options=arrow_csv.ConvertOptions(column_types={"stream": pa.string()}),  # "01" is a name
         )
     else:
         file = parquet.ParquetFile(path, pre_buffer=False)
@@ -240,6 +240,6 @@ def _rows_of(file: Any) -> Any:
 def _parquet_writer(path: Path, schema: Any) -> Any:
     import pyarrow.parquet as parquet
 
-    writer = parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=["task"], store_schema=False)
+    writer = parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=["stream"], store_schema=False)
     writer.add_key_value_metadata({"file": FORECASTS_MARK})
     return writer

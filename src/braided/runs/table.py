@@ -32,7 +32,7 @@ from braided.forecasting import Engine, Forecasts, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.runs.head import Head
-from braided.runs.output import ForecastFile, forecasts_mark
+from braided.runs.output import COLUMNS, ForecastFile, forecasts_mark
 from braided.runs.start import Settings, choose, load_forecaster, start
 from braided.runs.tuning import TRIALS_MARK, Progress, silent
 from braided.state import MODEL_MARK, save
@@ -153,6 +153,7 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "--keep-constant": settings.keep_constant,
         "tuned until": settings.tuned_until,
         "--model": settings.model,
+        "columns of the forecasts": COLUMNS,  # other ones can't be appended to
         "version": __version__,
     }
 

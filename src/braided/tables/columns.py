@@ -85,10 +85,11 @@ def choose(
     def one(role: str, name: str | None, fits: list[str]) -> str:
         if len(fits) == 1:
             return fits[0]
-        what, remedy = f"column {name!r}", f"give another name as {role}= (--{role} on the command line)"
+        option = "--stream" if role == "task" else f"--{role}"
+        what, remedy = f"column {name!r}", f"give another name as {role}= ({option} on the command line)"
         if name is None:
-            what = f"{'stream' if role == 'task' else role} column"
-            remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= (--{role} on the command line)"
+            what = f"{option[2:]} column"
+            remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= ({option} on the command line)"
         count = f"{len(fits)} columns that may be the {what}" if fits else f"no {what}"
         raise InputError(f"{source.place} has {count}; its columns are {listed(names)}: {remedy}")
 
@@ -107,12 +108,12 @@ def choose(
         if value is not None:
             raise InputError(
                 f"{source.place} has no stream column, and value={value!r} (--value) names one column: name the "
-                "stream column, too (--task, or task= in Python), or leave the value out to read one column per stream"
+                "stream column, too (--stream, or task= in Python), or leave the value out to read one column per stream"
             )
         if features:
             raise InputError(
                 f"features={tuple(features)!r} are columns of a long table, and {source.place} is wide, a column per "
-                "stream: name the column that tells the streams apart (--task, or task= in Python), or leave them out"
+                "stream: name the column that tells the streams apart (--stream, or task= in Python), or leave them out"
             )
         for own in series:
             one("value", own, [own] * counts[own])

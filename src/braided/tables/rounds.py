@@ -276,7 +276,7 @@ class _Run:
         whose = f" of {columns.task} {task!r:.80}" * (columns.task is not None)
         what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
         if columns.task is None:
-            remedy = ": keep one, or name the column that tells the streams apart (--task, or task= in Python)"
+            remedy = ": keep one, or name the column that tells the streams apart (--stream, or task= in Python)"
         elif len(self.codes) == 1:
             remedy = f", and there is {self.rounds.one_stream_only(task)}"
         else:
