@@ -101,7 +101,7 @@ FOREIGN = {
     "a choice over forecasts": ("tune", "t.csv", "--method", "wrls", "--out", "o/forecasts.csv"),
     "a folder": ("data", "export", "us-incomes", "folder.csv"),
     "data": ("data", "export", "us-incomes", "t.csv"),
-    "lines": ("run", "-", "--save", "notes.json"),
+    "lines": ("live", "--save", "notes.json"),
 }
 
 
@@ -212,7 +212,7 @@ LOCKED = (
     (*RUN, "--out", "o"),
     (*RUN, "--out", "o", "--fresh"),
     ("forecast", "o/model.braided", "--save", "o/model.braided"),
-    ("run", "-", "--model", "o/model.braided", "--save", "o/model.braided"),
+    ("live", "--model", "o/model.braided", "--save", "o/model.braided"),
     ("study", "--data", "t.csv", "--out", "o", "--quick"),
 )
 

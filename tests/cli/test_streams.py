@@ -94,7 +94,7 @@ def test_a_saved_model_forecasts_the_next_round(finished, tmp_path):
     last = pd.read_csv(more)
     last[:-1].to_csv(tmp_path / "short.csv", index=False)  # without the last value of the last round
     short = braided("forecast", model, tmp_path / "short.csv", "--format", "csv")
-    assert f"no forecast for '{last.site.iloc[-1]}': the last round has no value of theirs" in short.stderr
+    assert f"no forecast for '{last.site.iloc[-1]}': no value in the last round" in short.stderr
     assert len(short.stdout.splitlines()) == 4
     assert bd.load(model).rounds == 400
 
@@ -210,7 +210,7 @@ def lines_of(steps, form="json"):
 
 
 def piped(text, *arguments):
-    command = [sys.executable, "-m", "braided", "run", "-", *map(str, arguments)]
+    command = [sys.executable, "-m", "braided", "live", *map(str, arguments)]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
@@ -246,10 +246,10 @@ def test_a_bad_line_may_be_fatal(tmp_path):
 
 
 def fed(monkeypatch, capsys, lines, *arguments):
-    """`braided run -` in this process, which is quicker: exit code, standard output and standard error."""
+    """`braided live` in this process, which is quicker: exit code, standard output and standard error."""
     text = b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-    return called(monkeypatch, capsys, "run", "-", *arguments)
+    return called(monkeypatch, capsys, "live", *arguments)
 
 
 def called(monkeypatch, capsys, *arguments):
@@ -266,7 +266,7 @@ def test_a_run_that_is_killed_politely_goes_on_to_the_same_bytes(tmp_path, monke
     lines = lines_of(40, form)
     code, expected, _ = fed(monkeypatch, capsys, lines, *options, tmp_path / "whole")
     assert code == 0
-    command = [sys.executable, "-m", "braided", "run", "-", *options, str(tmp_path / "model")]
+    command = [sys.executable, "-m", "braided", "live", *options, str(tmp_path / "model")]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, text=True, **pipes) as process:
         process.stdin.write("\n".join([*lines[:cut], "nonsense", ""]))
@@ -351,7 +351,7 @@ def test_a_model_that_can_not_be_saved_is_refused_before_a_line_is_read(tmp_path
         "notes.txt/model": "can't write to",
         "notes.txt": "exists already, and is not marked",
     }.items():
-        code, _, said = called(monkeypatch, capsys, "run", "-", "--save", tmp_path / path)
+        code, _, said = called(monkeypatch, capsys, "live", "--save", tmp_path / path)
         assert (code, message in said, said.count("\n")) == (1, True, 1)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "notes.txt"]
@@ -359,10 +359,13 @@ def test_a_model_that_can_not_be_saved_is_refused_before_a_line_is_read(tmp_path
 
 def test_a_closed_standard_input_is_an_error_in_words():
     done = subprocess.run(
-        f"{sys.executable} -m braided run - <&-", shell=True, capture_output=True, text=True, check=False
+        f"{sys.executable} -m braided live <&-", shell=True, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr == "braided: standard input is closed: pipe lines into `braided run -`, or give a file\n"
+    assert (
+        done.stderr
+        == "braided: standard input is closed: pipe lines into `braided live`, or give a file to `braided run`\n"
+    )
 
 
 def test_lines_of_which_none_can_be_used_are_an_error(tmp_path, monkeypatch, capsys):
@@ -383,14 +386,26 @@ def test_notes_are_limited_in_rate_and_never_silent_for_good():
     assert (said[10], said[11]) == ("50 more bad lines", "line 0")
 
 
+def test_former_spellings_work_and_are_noted(tmp_path, monkeypatch, capsys):
+    lines = lines_of(12, "csv")
+    _, expected, _ = fed(monkeypatch, capsys, lines, "--stream", "site")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    code, printed, said = called(monkeypatch, capsys, "run", "-", "--task=site", "--warm-up", "50")
+    assert (code, printed) == (0, expected)
+    assert said.splitlines()[:2] == [
+        "braided: `braided run -` is now `braided live`; the former spelling works in this version only",
+        "braided: --task is now --stream; the former spelling works in this version only",
+    ]
+
+
 def test_options_of_files_are_refused_for_lines():
     done = piped("", "--out", "somewhere")
     assert done.returncode == 2
-    assert "--out has no meaning for a run of lines: leave it out" in done.stderr
+    assert "No such option: --out" in done.stderr
 
 
 def test_forecasts_are_printed_as_soon_as_a_round_is_complete():
-    command = [sys.executable, "-m", "braided", "run", "-", *GIVEN, "--warm-up", "1000"]
+    command = [sys.executable, "-m", "braided", "live", *GIVEN, "--warm-up", "1000"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, text=True, **pipes) as process:
         process.stdin.write("".join(f"{line}\n" for line in lines_of(2)))
@@ -488,7 +503,8 @@ MISUSED = {
     "no task 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),
     "no column 'x'": ("--value", "x"),
     "absent.braided can't be read (No such file": ("--model", "absent.braided"),
-    "--warm-up has no meaning for a run of files": ("--warm-up", "50"),
+    "No such option: --warm-up": ("--warm-up", "50"),
+    "--tune has no meaning for a run from a saved model": ("--model", "m", "--tune", "0.3"),
     "is not a braided model": ("--model", "mine.csv"),
 }
 

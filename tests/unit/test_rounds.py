@@ -464,7 +464,11 @@ def test_columns_that_are_named(tmp_path):
     [
         (",hour,site,value\n0,1,a,1\n", {}, "no time column; its columns are '', 'hour', .*--time"),
         (",hour,site,b\n0,1,x,4\n", {}, "no time column; its columns are '', 'hour', .*--time"),
-        ("time,north\n1,2\n", {}, "no stream column; its columns are 'time', 'north': call it site or .*task= .--stream"),
+        (
+            "time,north\n1,2\n",
+            {},
+            "no stream column; its columns are 'time', 'north': call it site or .*task= .--stream",
+        ),
         ("time,lat,lon,wind\n1,2,3,4\n", {}, "no stream column"),
         (
             "time,a,b\n1,2,3\n",

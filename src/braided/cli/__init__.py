@@ -1,4 +1,4 @@
-"""The command line: parse, call, print."""
+"""The command line: one file per command, which parses, calls and prints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from braided.cli import data, stopping, streams, study
+from braided.cli import data, forecast, inspect, live, methods, run, stopping, study, tune
 from braided.cli.console import say
 from braided.cli.encoding import replace_what_terminals_lack
 from braided.errors import BraidedError, FileWarning, InputError
@@ -21,13 +21,12 @@ from braided.version import __version__
 app = typer.Typer(
     name="braided",
     help="Online multi-task regression: many related streams learned together, one sample at a time.",
-    epilog="Exit codes: 0 all is well, 1 something failed, 2 an option or the data can't be used, 130 stopped.",
+    epilog="Exit codes: 0 success, 1 failure, 2 an option or the data can't be used, 130 stopped.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (streams.run, streams.tune, streams.forecast, streams.inspect, study.study):
+for command in (run.run, live.live, tune.tune, forecast.forecast, inspect.inspect, study.study, methods.methods):
     app.command()(command)
-app.command("methods")(study.list_methods)
 app.add_typer(data.app, name="data")
 
 
@@ -56,12 +55,12 @@ def main() -> None:
     stopping.listen()
     warnings.showwarning = _note(warnings.showwarning)
     try:
-        code = app(standalone_mode=False)
+        code = app(_current(sys.argv[1:]), standalone_mode=False)
         if code == Exit.INTERRUPTED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code)
     except TyperException as error:
-        _fail(f"{error.format_message()} (--help says more)", Exit.MISUSED)
+        _fail(f"{error.format_message()} (see --help)", Exit.MISUSED)
     except BraidedError as error:
         _fail(str(error), Exit.MISUSED if isinstance(error, InputError) else Exit.FAILED)
     except KeyboardInterrupt:
@@ -71,8 +70,19 @@ def main() -> None:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)
 
 
+def _current(arguments: list[str]) -> list[str]:
+    """Return the arguments in today's spelling; former ones are noted, and will be refused by the next version."""
+    if arguments[:1] == ["run"] and "-" in arguments:
+        say("`braided run -` is now `braided live`; the former spelling works in this version only")
+        arguments = ["live", *(one for one in arguments[1:] if one != "-")]
+    if any(one.split("=")[0] == "--task" for one in arguments):
+        say("--task is now --stream; the former spelling works in this version only")
+        arguments = [f"--stream{one[6:]}" if one.split("=")[0] == "--task" else one for one in arguments]
+    return arguments
+
+
 def _note(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Return a showwarning that prints a FileWarning in one line, and any other warning as before."""
+    """Return a `warnings.showwarning` that prints a FileWarning in one line; other warnings as before."""
 
     def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
         if issubclass(category, FileWarning):

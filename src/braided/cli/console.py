@@ -1,4 +1,4 @@
-"""What the commands share: a console, tables and a progress bar on it, and common options."""
+"""What the commands print on: a console, with tables, a progress bar and forecasts."""
 
 from __future__ import annotations
 
@@ -6,35 +6,30 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import typer
 from rich.console import Console
 
 from braided.cli.encoding import shows_everything
 from braided.printable import printable
 
 if TYPE_CHECKING:
-    from braided.forecasting import Forecasts
+    from braided.forecasting import Engine, Forecasts
     from braided.report.tables import Table
 
-SILENCE = 10.0  # seconds between lines of progress where there is no terminal
-
-# Declared for --help and the parser; `main` looks into sys.argv, as parsing itself may be what fails.
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Jobs = Annotated[int, typer.Option(help="Processes; -1 is one per core.")]
+PROGRESS_EVERY = 10.0  # seconds between lines of progress where there is no terminal
 
 
 def say(text: str) -> None:
-    """Print a line on standard error, as the program itself."""
+    """Print a note on standard error."""
     print(f"braided: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class Tell(Protocol):
-    """Takes up how far something is: the share done, and of how many parts."""
+    """A view of progress."""
 
     def __call__(self, what: str, share: float, parts: str = "") -> None:
-        """Show it."""
+        """Show what is being done, which share of it is finished, and perhaps how many parts."""
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -43,13 +38,13 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def console() -> Console:
-    """Return a console wide enough for the tables: a terminal that is not may break lines, but no number is cut."""
+    """Return a console wide enough for the tables: a narrow terminal may wrap lines, but no number is cut."""
     return Console(width=max(Console().width, 140))
 
 
 @contextmanager
 def progress() -> Iterator[Tell]:
-    """Show a bar on a terminal, and else a line on standard error now and then."""
+    """Show a bar on a terminal; elsewhere, print a line on standard error now and then."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     terminal = Console(stderr=True)
@@ -70,7 +65,7 @@ def progress() -> Iterator[Tell]:
             if bar.tasks[0].description != what and share < 0.01:
                 bar.reset(task, total=1.0)
             bar.update(task, completed=share, description=what, parts=parts or f"{100 * share:.0f} %")
-            if not terminal.is_terminal and monotonic() - last > SILENCE:
+            if not terminal.is_terminal and monotonic() - last > PROGRESS_EVERY:
                 last = monotonic()
                 terminal.print(f"{what}: {parts or f'{100 * share:.0f} %'}", highlight=False)
 
@@ -81,7 +76,7 @@ def show(table: Table, on: Console) -> None:
     """Print a table."""
     from rich import box
     from rich.table import Table as RichTable
-    from rich.text import Text  # as it is: a stream may be called [b]
+    from rich.text import Text  # no markup: a stream may be called [b]
 
     shown = RichTable(
         title=Text(table.title), caption=Text(table.note), box=box.SIMPLE, title_justify="left", caption_justify="left"
@@ -94,8 +89,21 @@ def show(table: Table, on: Console) -> None:
     on.print(shown)
 
 
+def show_record(forecaster: Engine) -> None:
+    """Print how good the forecasts have been: a table and sentences."""
+    from braided.report.run_tables import errors
+    from braided.runs.summary import in_words
+
+    screen = console()
+    table = errors(forecaster, most=30)
+    if table.rows:
+        show(table, screen)
+    for sentence in in_words(forecaster):
+        screen.print(f"• {sentence}", highlight=False, markup=False)
+
+
 def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:
-    """Print one forecast per line, or a table for people."""
+    """Print one forecast per line, as CSV or JSON, or a table."""
     from braided.runs.output import LINE, as_csv, as_json, lines_of
 
     if form == "table":

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from braided.cli.console import Debug, console
+from braided.cli.console import console
+from braided.cli.options import Debug
 from braided.errors import InputError
 from braided.printable import printable
 

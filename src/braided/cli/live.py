@@ -1,4 +1,4 @@
-"""`braided run -`: lines from standard input, forecasts to standard output."""
+"""`braided live`: lines from standard input, forecasts to standard output."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, final
 
-from braided.cli.console import print_forecasts, say
+import typer
+
+from braided.cli import options as opt
+from braided.cli.console import print_forecasts, say, split
 from braided.cli.stopping import stoppable
 from braided.errors import InputError
+from braided.files import insist_own, sole_writer
 
 if TYPE_CHECKING:
-    from braided.forecasting import Engine, Forecasts
+    from braided.forecasting import Forecasts
     from braided.runs import Live, Settings
 
 NOTES_PER_MINUTE = 10
@@ -21,7 +25,7 @@ MINUTE = 60.0  # seconds
 
 
 class Options(NamedTuple):
-    """The options of a run of lines."""
+    """The options that a table does not have."""
 
     save: Path | None
     every: int
@@ -31,9 +35,67 @@ class Options(NamedTuple):
     fresh: bool
 
 
+def live(
+    context: typer.Context,
+    time: opt.Time = None,
+    stream: opt.Stream = None,
+    value: opt.Value = None,
+    features: opt.Features = "",
+    method: opt.Method = "",
+    parameters: opt.Parameters = "",
+    lags: opt.Lags = None,
+    log: opt.Log = False,
+    as_is: opt.AsIs = False,
+    interval: opt.Interval = 0.9,
+    without: opt.Without = None,
+    keep_constant: Annotated[bool, typer.Option("--keep-constant", hidden=True)] = False,  # as it is always here
+    model: opt.Model = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Where the model is saved; if the file exists, it is continued.")
+    ] = None,
+    every: Annotated[int, typer.Option(help="Values between saves.", min=1)] = 1_000_000,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of continuing from --save.")] = False,
+    on_error: Annotated[
+        Literal["skip", "stop"], typer.Option(help="What to do at a bad line: skip it, or stop.")
+    ] = "skip",
+    warm_up: Annotated[int, typer.Option(help="Rounds to tune on; until then the forecast is no change.", min=5)] = 200,
+    max_ahead: Annotated[
+        int,
+        typer.Option(
+            help="Steps of the clock by which a line may lie ahead; lines further ahead are set aside until three "
+            "rounds in a row confirm them. 0 accepts every time.",
+            min=0,
+        ),
+    ] = 100,
+    debug: opt.Debug = False,
+) -> None:
+    """Read JSON lines, or CSV with a header, from standard input; print the next forecasts after each round.
+
+    Stopped and started again with the lines that follow, it goes on from the model at --save.
+    """
+    from braided.state import MODEL_MARK
+
+    settings = opt.settings_of(
+        context,
+        method,
+        parameters,
+        model,
+        lags=lags,
+        logarithm=log,
+        robust=not as_is,
+        coverage=interval,
+        without=tuple(without or ()),
+    )
+    columns = {"time": time, "task": stream, "value": value, "features": split(features)}
+    if save is not None:
+        insist_own(save, MODEL_MARK, "choose another path (--save)")
+    with sole_writer(file=save):  # which also finds out whether the folder can be written to
+        _run(settings, Options(save, every, on_error == "stop", warm_up, max_ahead, fresh), columns)
+
+
 @final
 class Notes:
-    """Prints notes of bad lines, at most ten a minute, and says how many it has held back.
+    """Prints notes of bad lines, at most ten a minute, and says how many it held back.
 
     >>> seconds = iter([0.0, 1.0, 2.0, 3.0, 60.0])
     >>> notes = Notes(print, lambda: next(seconds), per_minute=1)
@@ -71,12 +133,13 @@ class Notes:
         self._began, self._shown, self._held_back = now, 0, 0
 
 
-def run_lines(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
-    """Read lines until they end, or a signal stops the program; print forecasts as soon as they can be made."""
+def _run(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
+    """Read lines until they end, or a signal stops the program; print forecasts as soon as they are known."""
     from braided.runs import SetAsideError
     from braided.tables.lines import read_lines
 
-    file = _standard_input()
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("standard input is closed: pipe lines into `braided live`, or give a file to `braided run`")
     live = _open(settings, options, columns)
     notes = Notes(say)
     printed, bad, number, saved = False, 0, 0, 0
@@ -105,7 +168,7 @@ def run_lines(settings: Settings, options: Options, columns: dict[str, Any]) -> 
 
     with stoppable() as busy:
         try:
-            for number, line in read_lines(file):
+            for number, line in read_lines(sys.stdin.buffer):
                 with busy():
                     try:
                         if isinstance(line, InputError):
@@ -134,21 +197,15 @@ def run_lines(settings: Settings, options: Options, columns: dict[str, Any]) -> 
     say(f"standard input ended {summary()}")
 
 
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None or sys.stdin.closed:
-        raise InputError("standard input is closed: pipe lines into `braided run -`, or give a file")
-    return sys.stdin.buffer
-
-
 def _open(settings: Settings, options: Options, columns: dict[str, Any]) -> Live:
-    """Go on from the model at the save path, else from the one that is named, else begin."""
+    """Continue from the model at --save, else start from --model, else from nothing."""
     from braided.forecasting import Engine
     from braided.runs import Live, load_live
 
     goes_on = options.save is not None and options.save.exists() and not options.fresh
     path = options.save if goes_on else Path(settings.model) if settings.model else None
     known = None if path is None else load_live(path)
-    named = columns_of(known) if isinstance(known, Engine) else {}
+    named = opt.columns_of(known) if isinstance(known, Engine) else {}
     named |= {name: given for name, given in columns.items() if given}
     live = Live(settings, known, warm_up=options.warm_up, max_ahead=options.max_ahead, note=say, **named)
     if goes_on:
@@ -156,11 +213,3 @@ def _open(settings: Settings, options: Options, columns: dict[str, Any]) -> Live
         instead = " instead of --model" if settings.model and Path(settings.model) != path else ""
         say(f"going on from {path}{instead} (--fresh starts again): {live.rounds:,} rounds{what} to {live.last_time}")
     return live
-
-
-def columns_of(forecaster: Engine) -> dict[str, Any]:
-    """Return the names of the columns that a model was learned from."""
-    known = forecaster.about.get("columns") or {}
-    features = tuple(known.get("features") or ())
-    names = {name: known.get(name) or None for name in ("time", "task", "value")}
-    return names | {"features": features}

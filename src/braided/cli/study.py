@@ -1,4 +1,4 @@
-"""The commands of the study."""
+"""`braided study`: the paper's experiment on data of yours or on those that come with the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from braided.cli.console import Debug, Jobs, console, progress, show, split
+from braided.cli.console import console, progress, show, split
+from braided.cli.options import Debug, Jobs
 from braided.errors import InputError
 from braided.files import insist_apart, sole_writer
 from braided.printable import printable
@@ -84,18 +85,6 @@ def study(
             _show(results)
         page = write_report(studies, out)
     print(f"\nThe study took {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
-
-
-def list_methods(debug: Debug = False) -> None:
-    """List the methods of the study."""
-    from rich.table import Table as RichTable
-
-    from braided.study import METHODS
-
-    table = RichTable(box=None, show_header=False, pad_edge=False)
-    for method in METHODS.values():
-        table.add_row(f"[bold]{method.name}[/]", method.about)
-    console().print(table)
 
 
 def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results:

@@ -141,7 +141,7 @@ def _as_forecaster(loaded: Any, path: Path) -> Engine:
     """Return what was loaded, if it is a forecaster."""
     if isinstance(loaded, LiveRounds):
         raise FileError(
-            f"{path} holds {loaded.describe()}, and no model yet: send more lines to `braided run - --save {path}`"
+            f"{path} holds {loaded.describe()}, and no model yet: send more lines to `braided live --save {path}`"
         )
     if not isinstance(loaded, Engine):
         what = type(loaded).__name__

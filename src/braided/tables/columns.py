@@ -107,8 +107,8 @@ def choose(
     if task is None and not tasks and (len(series) > 1 or value is not None):
         if value is not None:
             raise InputError(
-                f"{source.place} has no stream column, and value={value!r} (--value) names one column: name the "
-                "stream column, too (--stream, or task= in Python), or leave the value out to read one column per stream"
+                f"{source.place} has no stream column, and value={value!r} (--value) names one column: name the stream "
+                "column, too (--stream, or task= in Python), or leave the value out to read one column per stream"
             )
         if features:
             raise InputError(

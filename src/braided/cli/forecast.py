@@ -1,0 +1,52 @@
+"""`braided forecast`: the next values, from a saved model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from braided.cli import options as opt
+from braided.cli.console import print_forecasts, progress
+from braided.errors import InputError
+from braided.files import insist_apart, sole_writer
+
+
+def forecast(
+    model: Annotated[Path, typer.Argument(help="A model that `run` or `live` saved.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files with newer rows, which are learned first; older rows are skipped.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Where to save the model after it has learned them.")] = None,
+    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Of what is printed.")] = "table",
+    sort_rows: opt.SortRows = opt.SORT_ROWS,
+    debug: opt.Debug = False,
+) -> None:
+    """Let a saved model learn newer rows, and print its forecasts of the next round."""
+    from braided.forecasting.clock import time_in_words
+    from braided.graph import listed
+    from braided.runs import learn, load_forecaster
+    from braided.state import save as save_model
+
+    insist_apart([Path(name) for name in files or ()], [] if save is None else [save])
+    with sole_writer(file=save):
+        forecaster = load_forecaster(model)
+        if files:
+            before, columns = forecaster.rounds, opt.columns_of(forecaster)
+            try:
+                rounds = opt.open_table(files, sort_rows, **columns)
+            except InputError:  # the files may name their columns otherwise
+                rounds = opt.open_table(files, sort_rows, features=columns["features"])
+            with progress() as tell:
+                learn(forecaster, rounds, tell)
+            until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
+            print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
+        if save is not None:
+            save_model(forecaster, save)
+    made = forecaster.ahead()
+    silent = [name for name in forecaster.tasks if name not in set(made.tasks)]
+    if silent:
+        print(f"no forecast for {listed(silent)}: no value in the last round", file=sys.stderr)
+    print_forecasts(made, form, bool(forecaster.about.get("utc")))

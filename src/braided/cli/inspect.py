@@ -1,0 +1,36 @@
+"""`braided inspect`: what a saved model is, and how good it has been."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braided.cli.console import console, show, show_record
+from braided.cli.options import Debug
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model that `run`, `live` or braided.save wrote.")],
+    debug: Debug = False,
+) -> None:
+    """Say what a saved model is, what it has learned, how good it has been, and which streams are similar."""
+    from rich.markup import escape
+
+    import braided
+    from braided.forecasting import Engine, LiveRounds
+    from braided.report.run_tables import facts, links
+    from braided.runs.start import insist_origin
+
+    loaded, screen = braided.load(model), console()
+    if isinstance(loaded, LiveRounds):
+        screen.print(f"{loaded.describe()} from standard input; there is no model yet", highlight=False)
+        return
+    if isinstance(loaded, Engine):
+        insist_origin(loaded, model)
+    for name, text in facts(loaded).items():
+        screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
+    if isinstance(loaded, Engine):
+        show_record(loaded)
+    show(links(loaded.graph), screen)

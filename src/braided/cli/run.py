@@ -1,0 +1,86 @@
+"""`braided run`: a table through a forecaster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Literal
+
+import typer
+
+from braided.cli import options as opt
+from braided.cli.console import progress, show_record, split
+from braided.files import sole_writer
+from braided.printable import printable
+
+HOW = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}
+
+
+def run(
+    context: typer.Context,
+    files: opt.Files,
+    time: opt.Time = None,
+    stream: opt.Stream = None,
+    value: opt.Value = None,
+    features: opt.Features = "",
+    method: opt.Method = "",
+    parameters: opt.Parameters = "",
+    tune: opt.Tune = 0.2,
+    lags: opt.Lags = None,
+    log: opt.Log = False,
+    as_is: opt.AsIs = False,
+    interval: opt.Interval = 0.9,
+    without: opt.Without = None,
+    keep_constant: opt.KeepConstant = False,
+    model: opt.Model = None,
+    out: Annotated[Path, typer.Option(help="Folder of the forecasts, the model and the report.")] = Path("braided-run"),
+    form: Annotated[Literal["parquet", "csv"], typer.Option("--format", help="Of the forecasts' file.")] = "parquet",
+    save: Annotated[Path | None, typer.Option(help="Where the model is saved; by default in the folder.")] = None,
+    every: Annotated[int, typer.Option(help="Samples between saves.", min=1)] = 1_000_000,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the model and forecasts of an earlier run, and start again.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes to tune in; -1 is one per core, the default where it is faster.")
+    ] = None,
+    sort_rows: opt.SortRows = opt.SORT_ROWS,
+    debug: opt.Debug = False,
+) -> None:
+    """Forecast every value of a table before it is learned; say whether sharing pays; keep forecasts and model.
+
+    Stopped and started again, a run goes on from the model it saved last, and ends with the same forecasts.
+    """
+    from braided.report import PAGES, insist_own_pages, write_run_report
+    from braided.runs import chosen, claim
+    from braided.runs import run as run_table
+
+    settings = opt.settings_of(
+        context,
+        method,
+        parameters,
+        model,
+        tune=tune,
+        lags=lags,
+        logarithm=log,
+        robust=not as_is,
+        coverage=interval,
+        without=tuple(without or ()),
+        keep_constant=keep_constant,
+    )
+    began = perf_counter()
+    rounds = opt.open_table(files, sort_rows, time=time, task=stream, value=value, features=split(features))
+    print(f"{printable(rounds.name)}: {rounds.columns.describe()}")
+    saved, forecasts = save or out / "model.braided", out / f"forecasts.{form}"
+    insist_own_pages(out)
+    inputs = [*rounds.files, *(Path(name) for name in (parameters, model or "") if name and Path(name).exists())]
+    claim(forecasts, saved, inputs, [out / name for name in (*PAGES, "figures")])
+    with sole_writer(folder=out, file=saved), progress() as tell:
+        done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=tell)
+        tell("writing the report", 0.99)
+        page = write_run_report(done, out)
+    print(chosen(done.forecaster))
+    show_record(done.forecaster)
+    print(f"\nThe run {HOW[done.how]} {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
+    for name, path in (("Forecasts", done.forecasts), ("Model", saved)):
+        if path is not None:
+            print(f"{name}: {printable(path.resolve())}")

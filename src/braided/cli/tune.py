@@ -1,0 +1,72 @@
+"""`braided tune`: choose a method and its parameters, and write them down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from braided.cli import options as opt
+from braided.cli.console import console, progress, show, split
+from braided.files import insist_apart, insist_own, remove_own, sole_writer
+from braided.printable import printable
+
+
+def tune(
+    files: opt.Files,
+    time: opt.Time = None,
+    stream: opt.Stream = None,
+    value: opt.Value = None,
+    features: opt.Features = "",
+    method: opt.Method = "",
+    share: opt.Tune = 0.2,
+    search: Annotated[
+        Literal["halving", "grid"], typer.Option(help="Run only promising candidates to the end, or all of them.")
+    ] = "halving",
+    lags: opt.Lags = None,
+    log: opt.Log = False,
+    as_is: opt.AsIs = False,
+    without: opt.Without = None,
+    keep_constant: opt.KeepConstant = False,
+    out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the trials of an earlier search.")] = False,
+    jobs: opt.Jobs = -1,
+    sort_rows: opt.SortRows = opt.SORT_ROWS,
+    debug: opt.Debug = False,
+) -> None:
+    """Find the method and parameters that forecast the tuning period of a table best.
+
+    Trials are kept beside the file: stopped and started again, the search goes on.
+    """
+    from braided.report.run_tables import trials
+    from braided.runs import Settings, choose, read_head, write_choice
+    from braided.runs.start import CHOICE_MARK
+    from braided.runs.tuning import TRIALS_MARK
+
+    settings = Settings(
+        methods=split(method),
+        tune=share,
+        how=search,
+        lags=lags,
+        logarithm=log,
+        robust=not as_is,
+        without=tuple(without or ()),
+        keep_constant=keep_constant,
+    )
+    rounds = opt.open_table(files, sort_rows, time=time, task=stream, value=value, features=split(features))
+    print(f"{printable(rounds.name)}: {rounds.columns.describe()}")
+    kept = out.with_name(out.name + ".trials")
+    insist_apart(rounds.files, [out, kept])
+    for path, mark in ((out, CHOICE_MARK), (kept, TRIALS_MARK)):
+        insist_own(path, mark, "choose another file (--out)")
+    with sole_writer(file=out), progress() as tell:
+        if fresh:
+            remove_own({kept: TRIALS_MARK})
+        head = read_head(rounds, settings)
+        choice = choose(head, settings, jobs, kept, tell)
+        write_choice(out, choice, head)
+    show(trials(choice.plain()), console())
+    where = f" of {choice.streams:,} streams" if choice.streams else ""
+    print(f"{choice.tried} trials on {len(head.times)} rounds{where}.", end=" ")
+    print(f"To use it: braided run … --parameters {printable(out)}")
