@@ -68,7 +68,7 @@ def main():
             model = bd.load(out / "model.braided")
             summary = Summary.of(model)
             means = summary.means
-            chosen = METHODS[model.about["choice"]["best"]["method"]].title
+            chosen = METHODS[model.origin.choice.best.method].title
             solver = f", {model.learner.uses}" if model.learner.shares else ""
             gain, skill = (100.0 * (1.0 - means[name]) for name in ("to_single", "to_no_change"))
             print(

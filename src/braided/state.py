@@ -31,21 +31,24 @@ from braided import learners
 from braided.errors import BraidedError, FileError, InputError, unreadable
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import insist_unlocked, write_whole
-from braided.forecasting import Clock, Engine, LiveRounds, Record, Units, Usual
+from braided.forecasting import Choice, Clock, Engine, LiveRounds, Origin, Position, Record, Trial, Units, Usual
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
 from braided.learners import Learner
+from braided.tables import Columns
 from braided.validate import count, insist_integers, insist_offsets
 
 MODEL_MARK = "braided model\n"
 MAGIC = MODEL_MARK.encode()
-VERSION = 2  # of what the arrays mean
+VERSION = 3  # of what a file holds; older ones from OLDEST_VERSION on are converted when they are loaded
+OLDEST_VERSION = 2
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Engine | LiveRounds
-MODELS = (Clock, ELM, Chain, Kernel, Lags, LiveRounds, Record, Scale, TaskGraph, Units, Usual)
+MAPS = (ELM, Chain, Kernel, Lags, Scale, TaskGraph)
+FORECASTING = (Choice, Clock, Columns, LiveRounds, Origin, Position, Record, Trial, Units, Usual)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
-PARTS = {part.__name__: part for part in (*MODELS, *POLICIES)}
+PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *POLICIES)}
 PLAIN = (type(None), bool, int, float, str)
 
 
@@ -113,9 +116,9 @@ def _read(data: memoryview) -> Model:
     stop = start + int.from_bytes(data[len(MAGIC) : start], "little")
     header = json.loads(bytes(data[start:stop]), parse_constant=_refuse_constant)
     version = count(header["version"], "version")
-    if version != VERSION:
+    if not OLDEST_VERSION <= version <= VERSION:
         remedy = "update braided" if version > VERSION else "learn the model again"
-        raise FileError(f"has version {version}, this braided reads {VERSION}: {remedy}")
+        raise FileError(f"has version {version}, this braided reads {OLDEST_VERSION} to {VERSION}: {remedy}")
     arrays = []
     for form in header["arrays"]:
         array = _array(data[stop:], form["dtype"], form["shape"])
@@ -123,7 +126,7 @@ def _read(data: memoryview) -> Model:
         stop += array.nbytes
     if stop != len(data):
         raise InputError(f"{len(data) - stop} bytes belong to no array")
-    model = _Unpacker(arrays).unpack(header["model"])
+    model = _Unpacker(arrays, version).unpack(header["model"])
     if not isinstance(model, Model):
         raise InputError(f"it holds a {type(model).__name__}")
     return model
@@ -152,6 +155,9 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, np.ndarray):
         arrays.append(value.astype(value.dtype.newbyteorder("<"), order="C", copy=False))
         return {"array": len(arrays) - 1}
+    if type(value) in PARTS.values():
+        fields = value._asdict() if isinstance(value, Columns) else _fields(value)
+        return {"part": type(value).__name__, "value": _pack(fields, arrays)}
     if isinstance(value, tuple | list):
         if set(map(type, value)) <= set(PLAIN):  # at once: tasks can be many
             return list(value)
@@ -164,17 +170,18 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return {"learner": type(value).__name__, "value": _pack(value.dump(), arrays)}
     if isinstance(value, Engine):
         return {"forecaster": _pack(value.dump(), arrays)}
-    if type(value) in PARTS.values():
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {"part": type(value).__name__, "value": _pack(fields, arrays)}
     raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only braided's own can")
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
 
 class _Unpacker:
     """Turns what `_pack` made back into values; every array is used once, in order, so that no two share memory."""
 
-    def __init__(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        self._arrays, self._used = arrays, 0
+    def __init__(self, arrays: list[np.ndarray[Any, Any]], version: int) -> None:
+        self._arrays, self._used, self._version = arrays, 0, version
 
     def unpack(self, tree: Any) -> Any:
         """Return the value of a node and of all below it."""
@@ -192,11 +199,41 @@ class _Unpacker:
         if "csr" in tree:
             return _sparse(*self.unpack(tree["csr"]))
         if "forecaster" in tree:
-            return Engine.restore(self.unpack(tree["forecaster"]))
+            dumped = self.unpack(tree["forecaster"])
+            return Engine.restore(_engine_from_2(dumped) if self._version == 2 else dumped)
         value = self.unpack(tree["value"])
         if "part" in tree:
-            return PARTS[tree["part"]](**value)
+            if self._version == 2 and tree["part"] == "LiveRounds":
+                value["columns"] = _columns(value["columns"]) if value["columns"] else None
+            return _columns(value) if tree["part"] == "Columns" else PARTS[tree["part"]](**value)
         return _learner(tree["learner"]).restore(value)
+
+
+def _columns(names: Any) -> Columns:
+    columns = Columns.restore(names)
+    if columns is None:
+        raise InputError("the columns of a table are not names")
+    return columns
+
+
+def _engine_from_2(dumped: dict[str, Any]) -> dict[str, Any]:
+    """Convert what version 2 kept of a forecaster: its origin was a dictionary, of which unknown keys are dropped."""
+    parts = dict(dumped["parts"])
+    about = parts.pop("about")
+    origin = {name: about[old] for name, old in _ORIGIN_IN_2.items() if old in about}
+    if about.get("columns"):
+        origin["columns"] = _columns(about["columns"])
+    if "choice" in about:
+        held = about["choice"]
+        best, single, *trials = (Trial(**trial) for trial in (held["best"], held["single"], *held["trials"]))
+        origin["choice"] = Choice(best, single, tuple(trials), held["tried"], held["streams"])
+    if "run" in about:
+        origin["position"] = Position(*(about["run"][name] for name in _POSITION_IN_2))
+    return dumped | {"parts": parts | {"origin": Origin(**origin)}}
+
+
+_ORIGIN_IN_2 = {"source": "source", "is_utc": "utc", "without": "without", "live": "live"}
+_POSITION_IN_2 = ("head_end", "head_rounds", "head_tasks", "parts", "finished")
 
 
 def _sparse(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_array:

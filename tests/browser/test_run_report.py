@@ -32,7 +32,7 @@ def page(run, tmp_path_factory):
 
 @pytest.fixture
 def expected(run):
-    return [errors(run.forecaster), trials(run.forecaster.about["choice"])]
+    return [errors(run.forecaster), trials(run.forecaster.origin.choice)]
 
 
 @pytest.fixture

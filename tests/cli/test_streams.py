@@ -332,9 +332,9 @@ def test_a_model_that_is_saved_on_the_way_holds_the_open_round(tmp_path, monkeyp
     for name, rest in (("one", lines[:122]), ("two", [*lines[:122], b"nonsense"])):
         stop = ("--on-error", "stop") if name == "two" else ()
         fed(monkeypatch, capsys, rest, *GIVEN, "--warm-up", "10", "--every", "1", "--save", tmp_path / name, *stop)
-    held = bd.load(tmp_path / "two").about["live"]
+    held = bd.load(tmp_path / "two").origin.live
     assert (held.is_open, held.tasks) == (True, ("site 1", "site 2"))
-    assert not bd.load(tmp_path / "one").about["live"].is_open  # at the end of input it is learned
+    assert not bd.load(tmp_path / "one").origin.live.is_open  # at the end of input it is learned
 
 
 class Unread(io.BytesIO):

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 import braided as bd
+from braided.forecasting import Trial
 from braided.runs import Settings, choose, learn, read_choice, run, run_in_memory, write_choice
 from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
 from braided.runs.start import start
@@ -144,7 +146,7 @@ def test_frames_of_pandas_and_polars_run_in_memory():
     long = wide.rename_axis("when").reset_index().melt("when", var_name="who", value_name="what")
     forecaster, made = run_in_memory(long, QUICK, time="when", task="who", value="what")
     np.testing.assert_array_equal(made.forecast, expected.forecast)
-    assert forecaster.about["columns"]["task"] == "who"
+    assert forecaster.origin.columns.task == "who"
 
 
 def test_further_features_of_a_long_table_are_used():
@@ -177,7 +179,7 @@ def test_what_comes_later_is_not_known_to_the_choice(tmp_path):
     for table in (panel.values, values):
         forecaster, made = run_in_memory(pd.DataFrame(table, panel.times, panel.tasks), settings)
         early = made.times < panel.times[200]
-        results.append((forecaster.about["choice"], forecaster.units.scale, made.forecast[early]))
+        results.append((forecaster.origin.choice, forecaster.units.scale, made.forecast[early]))
     assert results[0][0] == results[1][0]
     np.testing.assert_array_equal(results[0][1], results[1][1])
     np.testing.assert_array_equal(results[0][2], results[1][2])
@@ -256,7 +258,8 @@ def test_words_say_when_sharing_hurts():
     assert "Sharing" not in "".join(in_words(forecaster))  # nothing to compare with
     alone, _ = run_in_memory(field(), Settings(("wrls",), GIVEN["single"], lags=3))
     assert "Each stream has a filter of its own." in in_words(alone)
-    alone.about["choice"]["trials"] = [{"method": "mt-wrls", "score": 1.0}]
+    tried = replace(alone.origin.choice, trials=(Trial("mt-wrls", {}, score=1.0),))
+    alone.origin = replace(alone.origin, choice=tried)
     assert any(one.startswith("Sharing did not pay on the part to tune on") for one in in_words(alone))
 
 

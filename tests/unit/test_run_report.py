@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import braided as bd
+from braided.forecasting import Origin
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.report import run_pictures, run_tables, write_run_report
 from braided.runs import Choice, Head, Run, Settings, Trial
@@ -41,7 +42,7 @@ def make_run(
     parameters = parameters or (SHARING if METHODS[method].shares else SINGLE)
     first = Chunk(times[:head], panel.tasks, values[:head], np.empty((head, len(panel.tasks), 0)))
     best, single = Trial(method, parameters, head if tried else 0, 0.6), Trial("wrls", SINGLE, head, 0.64)
-    trials = [best, single, Trial("wrls-neighbours", SINGLE, head, np.inf)] if tried else []
+    trials = [best, single, Trial("wrls-neighbours", SINGLE, head, None)] if tried else []
     choice = Choice(best, single, tuple(trials), tried)
     forecaster = start(Head.of(first, 4, logarithm), choice, Settings(), name)
     file = ForecastFile(folder / f"forecasts{suffix}")
@@ -70,7 +71,7 @@ def pictures_of(run):
 
 def tables_of(run):
     forecaster = run.forecaster
-    made = (run_tables.errors(forecaster), run_tables.trials(forecaster.about["choice"]))
+    made = (run_tables.errors(forecaster), run_tables.trials(forecaster.origin.choice))
     return {table.name: table for table in made if table.rows}
 
 
@@ -250,9 +251,10 @@ def test_a_loss_far_larger_than_all_else_is_cut():
     ],
 )
 def test_parameters_at_the_end_of_their_grid_are_named(parameters, said):
-    choice = {"best": {"method": "mt-wrls", "parameters": parameters}, "tried": 9}
+    best = Trial("mt-wrls", parameters)
+    choice = Choice(best, best, tried=9)
     assert run_tables.at_the_edge(choice) == [f"{said}: a better one may lie beyond."] * bool(said)
-    assert run_tables.at_the_edge(choice | {"tried": 0}) == []  # given, not searched for
+    assert run_tables.at_the_edge(replace(choice, tried=0)) == []  # given, not searched for
 
 
 def test_the_one_that_is_used_stands_first(small, tmp_path):
@@ -290,7 +292,7 @@ def test_the_python_makes_the_same_model_from_scratch(method, parameters, tmp_pa
 
 def test_a_model_made_by_hand_has_a_page_too(tmp_path):
     run = make_run(tmp_path)
-    run.forecaster.about = {"run": run.forecaster.about["run"] | {"head_rounds": 0}}
+    run.forecaster.origin = Origin(position=replace(run.forecaster.origin.position, tuning_rounds=0))
     html, _ = written(run, tmp_path)
     assert "MTWRLS: made by hand" in html
     assert "What was tried" not in html

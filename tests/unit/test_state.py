@@ -4,13 +4,15 @@ import json
 import os
 import pickle
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import braided as bd
-from braided.forecasting import LiveRounds
+from braided.forecasting import Choice, LiveRounds, Origin, Position, Trial
 from braided.state import CHECKSUM_SIZE, MAGIC, dumps, loads
+from braided.tables import Columns
 from tests.model_files import parts_of, signed
 from tests.streams import random_graph, random_stream
 
@@ -74,7 +76,7 @@ def test_a_newer_version_is_refused(model, monkeypatch):
     monkeypatch.setattr("braided.state.VERSION", 99)
     data = dumps(model)
     monkeypatch.undo()
-    with pytest.raises(bd.FileError, match=r"file\.braided has version 99, this braided reads 2: update braided"):
+    with pytest.raises(bd.FileError, match=r"file\.braided has version 99, this braided reads 2 to 3: update braided"):
         loads(data, "file.braided")
 
 
@@ -82,7 +84,7 @@ def test_an_older_version_is_refused(model, monkeypatch):
     monkeypatch.setattr("braided.state.VERSION", 1)
     data = dumps(model)
     monkeypatch.undo()
-    with pytest.raises(bd.FileError, match="has version 1, this braided reads 2: learn the model again"):
+    with pytest.raises(bd.FileError, match="has version 1, this braided reads 2 to 3: learn the model again"):
         loads(data)
 
 
@@ -254,7 +256,7 @@ def test_the_header_is_plain_json(model):
     data = dumps(model)
     size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
     header = json.loads(data[len(MAGIC) + 8 : len(MAGIC) + 8 + size])
-    assert header["version"] == 2
+    assert header["version"] == 3
     assert header["model"]["learner"] == "MTWRLS"
 
 
@@ -268,7 +270,7 @@ def live_rounds(**changed):
         "n_complete": 1,
         "is_open": True,
         "expected": ("a", "b"),
-        "columns": {"time": "when"},
+        "columns": Columns("when", "site", "value", (), "long", True),
     }
     return LiveRounds(**parts | changed)
 
@@ -317,3 +319,49 @@ def test_live_rounds_that_do_not_fit_are_refused(changed):
         object.__setattr__(bad, name, value)  # as another program might write it
     with pytest.raises(bd.FileError):
         loads(dumps(bad))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        (Origin, {"source": 3}),
+        (Origin, {"columns": ("time",)}),
+        (Origin, {"choice": {}}),
+        (Origin, {"is_utc": 1}),
+        (Origin, {"without": ("a", 2)}),
+        (Origin, {"without": "ab"}),
+        (Origin, {"position": 7}),
+        (Origin, {"live": {}}),
+        (Position, {"tuning_end": 2**63}),
+        (Position, {"tuning_rounds": -1}),
+        (Position, {"tuning_streams": 1.5}),
+        (Position, {"parts": True}),
+        (Position, {"is_finished": 0}),
+        (Choice, {"best": None}),
+        (Choice, {"trials": ("a",)}),
+        (Choice, {"tried": -1}),
+        (Choice, {"streams": "x"}),
+        (Trial, {"method": 3}),
+        (Trial, {"parameters": (1.0,)}),
+        (Trial, {"parameters": {"penalty": "x"}}),
+        (Trial, {"score": "x"}),
+        (Trial, {"rounds": -1}),
+        (Trial, {"samples": 0.5}),
+    ],
+    ids=str,
+)
+def test_an_origin_that_does_not_fit_is_refused(model, kind, changed):
+    trial = Trial("wrls", {"penalty": 1.0}, 100, 0.5, 300)
+    parts = {"choice": Choice(trial, trial, (trial,), 3), "position": Position(7, 100, 3)}
+    parts |= {"columns": Columns("when", "site", "value", (), "long", True)}
+    units = bd.forecasting.Units(np.zeros(3), np.ones(3))
+    forecaster = bd.forecasting.Engine(model, bd.Lags(1), units, origin=Origin("table", **parts))
+    assert loads(dumps(forecaster)).origin == forecaster.origin
+    origin = forecaster.origin
+    part = {Origin: origin, Position: origin.position, Choice: origin.choice, Trial: origin.choice.single}[kind]
+    with pytest.raises(bd.InputError):
+        replace(part, **changed)
+    for name, value in changed.items():
+        object.__setattr__(part, name, value)  # as another program might write it
+    with pytest.raises(bd.FileError):
+        loads(dumps(forecaster))

@@ -49,4 +49,4 @@ def forecast(
     silent = [name for name in forecaster.tasks if name not in set(made.tasks)]
     if silent:
         print(f"no forecast for {listed(silent)}: no value in the last round", file=sys.stderr)
-    print_forecasts(made, form, bool(forecaster.about.get("utc")))
+    print_forecasts(made, form, bool(forecaster.origin.is_utc))

@@ -104,7 +104,7 @@ def open_table(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
 
 def columns_of(forecaster: Engine) -> dict[str, Any]:
     """Return the names of the columns that a model was learned from."""
-    known = forecaster.about.get("columns") or {}
-    features = tuple(known.get("features") or ())
-    names = {name: known.get(name) or None for name in ("time", "task", "value")}
-    return names | {"features": features}
+    known = forecaster.origin.columns
+    if known is None:
+        return {"time": None, "task": None, "value": None, "features": ()}
+    return {"time": known.time or None, "task": known.task, "value": known.value or None, "features": known.features}

@@ -66,7 +66,7 @@ def tune(
         head = read_head(rounds, settings)
         choice = choose(head, settings, jobs, kept, tell)
         write_choice(out, choice, head)
-    show(trials(choice.plain()), console())
+    show(trials(choice), console())
     where = f" of {choice.streams:,} streams" if choice.streams else ""
     print(f"{choice.tried} trials on {len(head.times)} rounds{where}.", end=" ")
     print(f"To use it: braided run … --parameters {printable(out)}")

@@ -40,6 +40,7 @@ from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
 from braided.forecasting.clock import LARGEST_STAMP, NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
+from braided.forecasting.origin import Origin
 from braided.forecasting.record import Record
 from braided.forecasting.units import FIRST, LARGEST, Units, without_too_large
 from braided.forecasting.usual import Usual
@@ -50,6 +51,7 @@ from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, count, insist_numbers, share
 
 JOIN_AFTER = FIRST  # values, from which a new task's units are measured
+MADE_BY_HAND = Origin()
 GOLDEN = 0.6180339887  # multiples of it are spread evenly
 
 
@@ -78,8 +80,8 @@ class Engine:
     tame
         Limit features to ten times their usual size, so that a wild value of one stream does not throw the forecasts
         of others; goes with a learner that is robust.
-    about
-        What to remember of where it comes from: names and numbers.
+    origin
+        Where it comes from, and how far the run that drives it has got.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class Engine:
         clock: Clock | None = None,
         coverage: float = 0.9,
         tame: bool = False,
-        about: Mapping[str, Any] | None = None,
+        origin: Origin = MADE_BY_HAND,
     ) -> None:
         from scipy.special import ndtri
 
@@ -109,7 +111,7 @@ class Engine:
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
-        self.extras, self.clock, self.about = extras, clock or Clock(), dict(about or {})
+        self.extras, self.clock, self.origin = extras, clock or Clock(), origin
         self.coverage, self.tame = share(coverage, "coverage"), bool(tame)
         self._usual = Usual.blank(graph.n_tasks, learner.n_features)
         self.record = Record.blank(graph.n_tasks)
@@ -470,7 +472,7 @@ PARTS: dict[str, Any] = {  # of what kind each is
     "clock": Clock,
     "coverage": float,
     "tame": bool,
-    "about": dict,
+    "origin": Origin,
 }
 STATE = (
     "record",

@@ -6,14 +6,14 @@ not been.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import InputError
+from braided.tables import Columns
 from braided.tables.lines import LARGEST_TIME
 from braided.types import Floats, Ints
 from braided.validate import count, insist_integers, insist_numbers
@@ -48,7 +48,7 @@ class LiveRounds:
     expected: tuple[str, ...] = ()  # tasks that make the open round complete
     is_dated: bool = False
     is_utc: bool = False
-    columns: Mapping[str, Any] = field(default_factory=dict)  # of the lines
+    columns: Columns | None = None  # of the lines
     failed_starts: int = 0  # how often no model could be made of the warm-up
     latest_lines: int = 0  # in how many lines the latest round came
 
@@ -71,7 +71,7 @@ class LiveRounds:
         count(self.n_complete, "complete live rounds", least=0, most=n - self.is_open)
         count(self.failed_starts, "failed starts", least=0, most=MOST_FAILED_STARTS)
         count(self.latest_lines, "lines of the latest live round", least=0, most=n_tasks)
-        if len(self.tasks) != n_tasks or not isinstance(self.columns, Mapping):
+        if len(self.tasks) != n_tasks or not isinstance(self.columns, Columns | None):
             raise InputError("live rounds have more or fewer names than tasks, or no columns")
 
     def describe(self) -> str:

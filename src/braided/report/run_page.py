@@ -29,7 +29,7 @@ braided inspect MODEL          # what the model is, and how good it has been"""
 def write_run_report(run: Run, folder: Path) -> Path:
     """Write `index.html`, `report.md` and `figures/` of a run into a folder, and return the path of the first."""
     forecaster = run.forecaster
-    choice = forecaster.about.get("choice")
+    choice = forecaster.origin.choice
     tables = [errors(forecaster), *([trials(choice)] if choice else [])]
     section = Section(
         "run",
@@ -52,12 +52,12 @@ def write_run_report(run: Run, folder: Path) -> Path:
 
 def _summary(forecaster: Engine) -> str:
     """Say how much was forecast, from when to when."""
-    rounds, streams, run = forecaster.record.rounds, len(forecaster.tasks), forecaster.about["run"]
+    rounds, streams, position = forecaster.record.rounds, len(forecaster.tasks), forecaster.origin.position
     step = step_in_words(forecaster.clock.step, forecaster.is_dated)
     said = f"{streams:,} stream{'s' * (streams != 1)}, usual step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
-    since = f"after {tuned_until(forecaster)} and " * bool(run["head_rounds"])
+    since = f"after {tuned_until(forecaster)} and " * bool(position and position.tuning_rounds)
     end = time_in_words(forecaster.last_stamp, forecaster.is_dated)
     return f"{said}; {rounds:,} round{'s' * (rounds != 1)} forecast, {since}up to {end}."
 

@@ -10,15 +10,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from braided.forecasting import Engine
-from braided.forecasting.clock import step_in_words, time_in_words
+from braided.forecasting import Choice, Engine
+from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
 from braided.methods import FROM_PLAN, sees_level
@@ -96,20 +95,20 @@ def best_first(errors: Floats) -> Ints:
     return np.argsort(errors, kind="stable")[: int((~np.isnan(errors)).sum())]
 
 
-def trials(choice: Mapping[str, Any]) -> Table:
+def trials(choice: Choice) -> Table:
     """Return what a search tried on the first rounds, the one that is used on top."""
-    listed = [choice["best"], *choice["trials"], choice["single"]]
-    shown = {json.dumps([trial["method"], trial["parameters"]]): trial for trial in listed}.values()
-    rounds = choice["best"]["rounds"]
-    names = [name for name in SYMBOLS if any(name in trial["parameters"] for trial in shown)]
+    listed = [choice.best, *choice.trials, choice.single]
+    shown = {json.dumps([trial.method, trial.parameters]): trial for trial in listed}.values()
+    rounds = choice.best.rounds
+    names = [name for name in SYMBOLS if any(name in trial.parameters for trial in shown)]
     rows = []
     for trial in shown:
-        given = trial["parameters"]
-        score = "–" if not trial["rounds"] else "broke" if trial["score"] is None else brief(trial["score"])
+        given = trial.parameters
+        score = "–" if not trial.rounds else "broke" if trial.score is None else brief(trial.score)
         values = (value_of(given[name]) if name in given else "" for name in names)
-        rows.append((METHODS[trial["method"]].title, *values, score))
+        rows.append((METHODS[trial.method].title, *values, score))
     symbols = ", ".join(f"{SYMBOLS[name]} {name}" for name in names if SYMBOLS[name] != name)
-    told = f"The best of each method, of {choice['tried']:,} trials" if choice["tried"] else "The parameters were given"
+    told = f"The best of each method, of {choice.tried:,} trials" if choice.tried else "The parameters were given"
     return Table(
         name="tried",
         title=f"Tried on the first {rounds:,} rounds" if rounds else "As given",
@@ -117,7 +116,7 @@ def trials(choice: Mapping[str, Any]) -> Table:
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
         note=f"{told}; in bold the one that is used. {symbols}; error over “no change”, mean over the streams."
-        + " All see the level of a stream, beside its last changes." * sees_level(choice["best"]["parameters"]),
+        + " All see the level of a stream, beside its last changes." * sees_level(choice.best.parameters),
         best_first=True,
     )
 
@@ -140,12 +139,12 @@ def links(graph: TaskGraph) -> Table:
     )
 
 
-def at_the_edge(choice: Mapping[str, Any]) -> list[str]:
+def at_the_edge(choice: Choice) -> list[str]:
     """Say which parameters lie at an end of what was searched, where a better one may lie beyond."""
-    best = choice["best"]
+    best = choice.best
     said = []
-    for name, value in best["parameters"].items() if choice["tried"] else ():
-        offered = _offered(best["method"], name)
+    for name, value in best.parameters.items() if choice.tried else ():
+        offered = _offered(best.method, name)
         ends = {min(offered): "smallest", max(offered): "largest"} if len(offered) > 1 else {}
         if value in ends and value != NATURAL.get(name):
             beyond = [value_of(far) for far in OFF.get(name, ()) if (far < value) == (ends[value] == "smallest")]
@@ -174,11 +173,12 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     extras = 0 if model.extras is None else model.extras.mean.size
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
     scale = "each stream's usual change is 1" + ", that of its logarithm" * model.units.logarithm
-    head, streams = model.about.get("run", {}).get("head_rounds"), model.about.get("choice", {}).get("streams")
-    some = f"; methods on {streams:,} of the streams" if streams else ""
+    position, choice = model.origin.position, model.origin.choice
+    head = 0 if position is None else position.tuning_rounds
+    some = f"; methods on {choice.streams:,} of the streams" if choice and choice.streams else ""
     first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
     return {
-        "Source": printable(model.about.get("source", "made by hand")),
+        "Source": printable(model.origin.source),
         "Streams": _names(model.tasks),
         "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, before",
         "Method": f"{method.title}: {method.about}",
@@ -224,22 +224,23 @@ def _names(tasks: tuple[Any, ...]) -> str:
 
 
 def _parameters(forecaster: Engine) -> list[tuple[str, str]]:
-    if "choice" in forecaster.about:
-        return [(name, value_of(value)) for name, value in forecaster.about["choice"]["best"]["parameters"].items()]
+    if forecaster.origin.choice is not None:
+        return [(name, value_of(value)) for name, value in forecaster.origin.choice.best.parameters.items()]
     return [(name, repr(getattr(forecaster.learner, name))) for name in forecaster.learner.parameters]
 
 
 def method_of(forecaster: Engine) -> Method:
     """Return the method that a forecaster was tuned by; one that was made by hand goes under its learner's name."""
-    if "choice" in forecaster.about:
-        return METHODS[forecaster.about["choice"]["best"]["method"]]
+    if forecaster.origin.choice is not None:
+        return METHODS[forecaster.origin.choice.best.method]
     kind = METHODS["mt-wrls"] if forecaster.learner.shares else SINGLE
     return replace(kind, title=type(forecaster.learner).__name__, about="made by hand")
 
 
 def tuned_until(forecaster: Engine) -> str:
     """Return the last time of the part to tune on."""
-    return time_in_words(forecaster.about["run"]["head_end"], forecaster.is_dated)
+    position = forecaster.origin.position
+    return time_in_words(NEVER if position is None else position.tuning_end, forecaster.is_dated)
 
 
 def _ratio(value: float) -> str:

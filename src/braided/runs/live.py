@@ -11,6 +11,7 @@ its stream. A line whose time lies too far ahead is set aside (`braided.runs.ahe
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
@@ -26,7 +27,6 @@ from braided.runs.rows import chunk_of, no_change, rows_of
 from braided.runs.start import Settings, choose, start
 from braided.runs.summary import chosen
 from braided.state import save
-from braided.tables import Columns
 from braided.tables.cells import listed
 from braided.tables.lines import Lines, OutOfOrderError, Row
 
@@ -77,10 +77,15 @@ class Live:
         self._doubted: list[tuple[str | bytes, int]] = []  # lines in a row that did not fit those
         self.values = 0  # received and used
         self.set_aside = 0  # lines
-        self.forecaster = known if isinstance(known, Engine) else None
-        held = known if self.forecaster is None else self.forecaster.about.pop("live", None)
-        self._resume(held if isinstance(held, LiveRounds) else None)
-        saved = Columns.restore(held.columns) if isinstance(held, LiveRounds) else None
+        self.forecaster: Engine | None = None
+        held: LiveRounds | None = None
+        if isinstance(known, Engine):
+            self.forecaster, held = known, known.origin.live
+            known.origin = replace(known.origin, live=None)
+        else:
+            held = known
+        self._resume(held)
+        saved = None if held is None else held.columns
         if saved is not None and all(not given or given == getattr(saved, name) for name, given in columns.items()):
             columns = {"known": saved}
         self.lines = Lines(**columns)
@@ -96,7 +101,7 @@ class Live:
         if known is not None:
             self._n_extras = 0 if known.extras is None else known.extras.mean.size
             if known.rounds:
-                self._kind, self._last = (known.is_dated, known.about.get("utc")), known.last_stamp
+                self._kind, self._last = (known.is_dated, known.origin.is_utc), known.last_stamp
         rows, n = ([], 0) if held is None else (rows_of(held), held.n_complete)
         if known is None and n:
             self._gathered, self._last = rows[:n], rows[n - 1].time
@@ -182,7 +187,7 @@ class Live:
 
         After a late row, the next round also waits for its tasks.
         """
-        remembered = () if self.forecaster is None else self.forecaster.about.get("without", ())
+        remembered = () if self.forecaster is None else self.forecaster.origin.without
         if self.settings.without or remembered:
             row = row.without((*self.settings.without, *remembered))
         if not row.values:
@@ -274,7 +279,7 @@ class Live:
         """The clock of the model, or of the rounds of the warm-up; None if nothing tells."""
         if self.forecaster is not None:
             known = self.forecaster
-            return None if known.clock == Clock() and "run" not in known.about else known.clock  # not by hand
+            return None if known.clock == Clock() and known.origin.position is None else known.clock  # not by hand
         times = np.array([one.time for one in self._gathered[-ROUNDS_FOR_CLOCK:]])
         return Clock.measure(times) if len(times) > 1 else None
 
@@ -348,11 +353,12 @@ class Live:
             if self._gathered or self._round is not None:
                 save(self._unlearned(), path)
             return
-        self.forecaster.about["live"] = self._unlearned()
+        origin = self.forecaster.origin
+        self.forecaster.origin = replace(origin, live=self._unlearned())
         try:
             save(self.forecaster, path)
         finally:
-            del self.forecaster.about["live"]
+            self.forecaster.origin = origin
 
     def _unlearned(self) -> LiveRounds:
         ahead = [kept.row for kept in self._ahead.rounds]
@@ -370,7 +376,7 @@ class Live:
             expected=tuple(sorted(self._expected)),
             is_dated=self._kind is not None and self._kind[0],
             is_utc=self.is_utc,
-            columns={} if self.lines.columns is None else self.lines.columns._asdict(),
+            columns=self.lines.columns,
             failed_starts=self._failed_starts,
             latest_lines=min(len(self._latest_lines), len(tasks)),
         )

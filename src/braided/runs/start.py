@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 from braided.errors import FileError, InputError, unreadable
 from braided.files import as_json, mark_of, write_whole
-from braided.forecasting import Engine, LiveRounds
+from braided.forecasting import Choice, Engine, LiveRounds, Origin, Position, Trial
 from braided.forecasting.clock import NEVER, as_stamps
-from braided.methods import Parameters, sees_level, with_level
+from braided.methods import Parameters, find_method, sees_level, with_level
 from braided.runs.head import Head
-from braided.runs.tuning import SINGLE, Choice, How, Progress, Trial, methods_for, search, silent
+from braided.runs.tuning import SINGLE, How, Progress, methods_for, search, silent
 from braided.state import load
 from braided.study import Method
 from braided.tables import Columns
-from braided.validate import count, share, stored_integer
+from braided.validate import count, share
 from braided.version import __version__
 
 CHOICE_MARK = mark_of("choice")
@@ -89,12 +89,13 @@ def start(
     head: Head, choice: Choice, settings: Settings, source: str, columns: Columns | None = None, is_utc: bool = False
 ) -> Engine:
     """Return a forecaster from scratch, beside one filter per stream, that remembers where it comes from."""
-    alone = choice.method is SINGLE and choice.best.parameters == choice.single.parameters
+    method = find_method(choice.best.method)
+    alone = choice.best.method == SINGLE.name and choice.best.parameters == choice.single.parameters
     until = NEVER if settings.tuned_until is None else settings.tuned_until
-    head_end = max(int(as_stamps(head.times)[-1]), until)
+    position = Position(max(int(as_stamps(head.times)[-1]), until), len(head.times), len(head.tasks))
     return Engine(
-        head.build(choice.method, choice.best.parameters),
-        head.lags_of(choice.method, choice.best.parameters),
+        head.build(method, choice.best.parameters),
+        head.lags_of(method, choice.best.parameters),
         head.units,
         graph=head.graph,
         single=None if alone else head.build(SINGLE, choice.single.parameters),
@@ -102,20 +103,7 @@ def start(
         clock=head.clock,
         coverage=settings.coverage,
         tame=head.robust,
-        about={
-            "source": source,
-            "columns": {} if columns is None else columns._asdict(),
-            "choice": choice.plain(),
-            "utc": is_utc,
-            "without": settings.without,
-            "run": {
-                "head_end": head_end,
-                "head_rounds": len(head.times),
-                "head_tasks": len(head.tasks),
-                "parts": 0,
-                "finished": False,
-            },
-        },
+        origin=Origin(source, columns, choice, is_utc, settings.without, position),
     )
 
 
@@ -130,9 +118,9 @@ def load_live(path: Path) -> Engine | LiveRounds:
     if isinstance(loaded, LiveRounds):
         return loaded
     forecaster = _as_forecaster(loaded, path)
-    held = forecaster.about.get("live")
+    held = forecaster.origin.live
     n_extras = 0 if forecaster.extras is None else forecaster.extras.mean.size
-    if held is not None and not (isinstance(held, LiveRounds) and held.extras.shape[2] == n_extras):
+    if held is not None and held.extras.shape[2] != n_extras:
         raise FileError(f"{path} holds live rounds that do not fit its model: restore it from a copy")
     return forecaster
 
@@ -151,37 +139,19 @@ def _as_forecaster(loaded: Any, path: Path) -> Engine:
 
 
 def insist_origin(forecaster: Engine, path: Path) -> None:
-    """Refuse a loaded forecaster whose notes on its origin can't be used; one made by hand has none."""
-    about = forecaster.about
-    try:
-        _insist_kinds(
-            about, {"source": str, "columns": dict, "utc": bool, "without": tuple, "choice": dict, "run": dict}
-        )
-        for name in about.get("without", ()):
-            _insist_kinds({"without": name}, {"without": str})
-        if about.get("columns") and Columns.restore(about["columns"]) is None:
-            raise InputError("columns are not names")
-        if "choice" in about:
-            Choice.of(about["choice"])
-        run = about.get("run", {})
-        _insist_kinds(run, {"finished": bool})
-        for name in ("head_rounds", "head_tasks", "parts"):
-            count(run.get(name, 0), name, least=0)
-        stored_integer(run.get("head_end", 0), "head_end")
-    except (InputError, TypeError, KeyError, AttributeError) as error:
-        raise FileError(f"{path} holds invalid notes on its origin ({error!r:.200}): restore it from a copy") from error
-
-
-def _insist_kinds(notes: dict[str, Any], kinds: dict[str, type]) -> None:
-    for name, kind in kinds.items():
-        if not isinstance(notes.get(name, kind()), kind):
-            raise InputError(f"{name} is {notes[name]!r:.80}")
+    """Refuse a loaded forecaster whose method is not known here."""
+    choice = forecaster.origin.choice
+    for trial in () if choice is None else (choice.best, choice.single, *choice.trials):
+        try:
+            find_method(trial.method)
+        except InputError as error:
+            raise FileError(f"{path} was tuned with an unknown method ({error}): register it first") from error
 
 
 def write_choice(path: Path, choice: Choice, head: Head) -> None:
     """Write down a choice for `Settings`."""
     until = {"lags": head.lags, "tuned_until": int(as_stamps(head.times)[-1])}
-    content = as_json({"braided": __version__} | until | choice.plain(), CHOICE_MARK)
+    content = as_json({"braided": __version__} | until | asdict(choice), CHOICE_MARK)
     write_whole({path: content}, CHOICE_MARK, "choose another file (--out)")
 
 

@@ -92,24 +92,24 @@ def in_words(forecaster: Engine) -> list[str]:
 
 def chosen(forecaster: Engine) -> str:
     """Say which method was chosen, and how it did on the part to tune on."""
-    choice = forecaster.about.get("choice")
-    if not choice:
+    choice = forecaster.origin.choice
+    if choice is None:
         return f"Made by hand: {type(forecaster.learner).__name__}."
-    best, single = choice["best"], choice["single"]
-    given = ", ".join(f"{name} {value:g}" for name, value in best["parameters"].items())
-    said = f"{METHODS[best['method']].title} ({given})"
-    if best["score"] is None:
+    best, single = choice.best, choice.single
+    given = ", ".join(f"{name} {value:g}" for name, value in best.parameters.items())
+    said = f"{METHODS[best.method].title} ({given})"
+    if best.score is None:
         return f"As given: {said}."
-    where = f" of {streams:,} streams" if (streams := choice.get("streams")) else ""
-    said = f"Chosen on the first {best['rounds']:,} rounds{where}, of {choice['tried']:,} trials: {said}, "
-    said += f"{best['score']:.3f} of the error of “no change” there"
-    return said + (f"; one filter per stream {single['score']:.3f}." if best != single else ".")
+    where = f" of {choice.streams:,} streams" if choice.streams else ""
+    said = f"Chosen on the first {best.rounds:,} rounds{where}, of {choice.tried:,} trials: {said}, "
+    said += f"{best.score:.3f} of the error of “no change” there"
+    return said + (f"; one filter per stream {single.score:.3f}." if best != single else ".")
 
 
 def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
     if forecaster.single is None:
-        tried = [trial["method"] for trial in forecaster.about.get("choice", {}).get("trials", ())]
-        if any(METHODS[name].shares for name in tried):
+        choice = forecaster.origin.choice
+        if choice is not None and any(METHODS[trial.method].shares for trial in choice.trials):
             return ["Sharing did not pay on the part to tune on, so each stream has a filter of its own."]
         return [] if forecaster.learner.shares else ["Each stream has a filter of its own."]
     gains = summary.gains
@@ -127,8 +127,9 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
 
 def _parts(forecaster: Engine) -> list[str]:
     """Say what tied weights and the neighbours' changes gain by themselves, on the part to tune on."""
-    choice = forecaster.about.get("choice", {})
-    scores = {trial["method"]: trial["score"] for trial in choice.get("trials", ())}
+    choice = forecaster.origin.choice
+    trials = () if choice is None else choice.trials
+    scores = {trial.method: trial.score for trial in trials if trial.score is not None}
     alone = scores.get("wrls")
     names = {
         "mt-wrls": "tied weights alone",
@@ -195,7 +196,8 @@ def _trouble(forecaster: Engine) -> list[str]:
         off = f"more than {DEVIATIONS:g} deviations off"
         hint = "; if they are right, try --as-is" * (share > MANY)
         said.append(f"{unusual:,} values ({share:.1f} %) were {off}, and count for less{hint}.")
-    late = forecaster.tasks[forecaster.about.get("run", {}).get("head_tasks", len(forecaster.tasks)) :]
+    position = forecaster.origin.position
+    late = () if position is None else forecaster.tasks[position.tuning_streams :]
     if late:
         said.append(f"Joined late: {_several([str(task) for task in late])}.")
     silent = forecaster.silent

@@ -8,14 +8,14 @@ saved every now and then; a run that was killed goes on from it, and ends with t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from braided.errors import InputError
+from braided.errors import FileError, InputError
 from braided.files import (
     OTHER_FOLDER,
     PLAN_MARK,
@@ -28,7 +28,7 @@ from braided.files import (
     sole_writer,
     write_whole,
 )
-from braided.forecasting import Engine, Forecasts, joined
+from braided.forecasting import Engine, Forecasts, Position, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.runs.head import Head
@@ -113,22 +113,26 @@ def _run(rounds: Rounds, settings: Settings, files: _Files, every: int, jobs: in
         write_whole({about: as_json(plan, PLAN_MARK)}, PLAN_MARK)  # at once, to see whether it can be
     remove_drafts(model)
     forecaster = load_forecaster(model) if continued else _started(rounds, settings, jobs, trials, progress)
-    state = forecaster.about["run"]
-    if state["finished"]:
+    position, is_utc = forecaster.origin.position, forecaster.origin.is_utc
+    if position is None:
+        raise FileError(f"{model} holds a model that no run of a table made: choose another path (--save)")
+    if position.is_finished:
         return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished")
     if not continued:
         save(forecaster, model)
         trials.unlink(missing_ok=True)
-    file = ForecastFile(forecasts, state["parts"], forecaster.about.get("utc", rounds.is_utc))
+    file = ForecastFile(forecasts, position.parts, rounds.is_utc if is_utc is None else is_utc)
     unsaved = 0
     for chunk in _pieces(chunks_of(rounds, settings.without), every):
         unsaved += _advance(forecaster, chunk, rounds.is_utc, file.add)
         progress("forecasting and learning", rounds.progress)
         if unsaved >= every:
-            state["parts"], unsaved = file.commit(), 0
+            unsaved = 0
+            forecaster.origin = replace(forecaster.origin, position=replace(position, parts=file.commit()))
             save(forecaster, model)
     path = file.finish()
-    state |= {"parts": file.parts, "finished": True}
+    done = replace(position, parts=file.parts, is_finished=True)
+    forecaster.origin = replace(forecaster.origin, position=done)
     save(forecaster, model)
     file.clear()  # a kill before this leaves the parts behind, no more
     return Run(forecaster, path, plan, "continued" if continued else "begun")
@@ -179,7 +183,7 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
 def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> None:
     """Let a forecaster learn the rounds that it does not know yet."""
     for chunk in rounds.chunks():
-        _advance(forecaster, chunk.without(forecaster.about.get("without", ())), rounds.is_utc, lambda _: None)
+        _advance(forecaster, chunk.without(forecaster.origin.without), rounds.is_utc, lambda _: None)
         progress("learning", rounds.progress)
 
 
@@ -213,10 +217,8 @@ def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
 def _started(rounds: Rounds, settings: Settings, jobs: int | None, trials: Path | None, progress: Progress) -> Engine:
     if settings.model:
         forecaster = load_forecaster(Path(settings.model))
-        here = {"head_end": forecaster.last_stamp, "head_rounds": 0, "head_tasks": len(forecaster.tasks)}
-        here |= {"parts": 0, "finished": False}
-        forecaster.about |= {"run": here, "source": rounds.name}
-        forecaster.about.pop("live", None)  # the open round of a run of lines
+        here = Position(forecaster.last_stamp, 0, len(forecaster.tasks))
+        forecaster.origin = replace(forecaster.origin, source=rounds.name, position=here, live=None)
         forecaster.forget_record()
         return forecaster
     progress("reading the part to tune on", 0.0)
@@ -235,10 +237,11 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
 
 def _advance(forecaster: Engine, chunk: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
     """Learn what the forecaster does not know yet; keep the forecasts after the head. Return how many values it was."""
-    if is_utc != forecaster.about.get("utc", is_utc):
+    if forecaster.origin.is_utc not in (None, is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
         raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
-    head_end = forecaster.about.get("run", {}).get("head_end", NEVER)  # one made by hand has no head
+    position = forecaster.origin.position
+    head_end = NEVER if position is None else position.tuning_end
     known, head = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, head_end], side="right").tolist()
     first = max(known, head)
     for part, counts in ((chunk.rows(slice(known, first)), False), (chunk.rows(slice(first, None)), True)):

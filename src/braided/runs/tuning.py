@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from braided.errors import FileError, InputError
 from braided.evaluation import evaluate
 from braided.files import as_json, mark_of, write_whole
+from braided.forecasting import Choice, Trial
 from braided.forecasting.clock import as_stamps
 from braided.learners import MTWRLS
 from braided.methods import Parameters, sees_level, with_level
 from braided.processes import each, workers
 from braided.runs.head import Head
 from braided.study import METHODS, Method, find_method
-from braided.validate import count, real
 from braided.version import __version__
 
 How: TypeAlias = Literal["halving", "grid"]
@@ -39,7 +39,7 @@ DEFAULT = tuple(METHODS[name] for name in ("mt-wrls", "mt-wrls-neighbours", "wrl
 TRIALS_MARK = mark_of("trials")
 FORGETTING = (1.0, 0.999, 0.995, 0.99, 0.98, 0.95)  # per round: memories of ever, 1000, 200, 100, 50, 20 rounds
 HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
-TELLING = 10  # streams whose samples count there: more of them move together, and tell little more
+INFORMATIVE_STREAMS = 10  # streams whose samples count there: more of them move together, and tell little more
 SHARE = 3  # one in so many goes on to the next piece
 LAST = 5  # about so many run to the end
 SHORTEST = 100  # rounds of the first piece, at least
@@ -51,73 +51,16 @@ def silent(what: str, share: float) -> None:
     """Say nothing of the progress."""
 
 
-@final
-@dataclass(frozen=True)
-class Trial:
-    """How well a candidate did."""
-
-    method: str
-    parameters: Parameters
-    rounds: int = 0  # of the head; none where nothing was tried
-    score: float = np.inf  # mean over the tasks of the error over that of "no change"; infinite where it broke down
-    samples: int = 0  # of TELLING streams, if there are more
-
-    @property
-    def key(self) -> str:
-        """What tells it from others."""
-        return json.dumps([self.method, self.parameters, self.rounds])
-
-    @property
-    def rank(self) -> float:
-        """The score with a handicap for short memories: on few samples, what was lately good is often luck."""
-        place = (
-            FORGETTING.index(self.parameters["forgetting"]) if self.parameters.get("forgetting") in FORGETTING else 0
-        )
-        return self.score + HANDICAP * place / (len(FORGETTING) - 1) / np.sqrt(max(self.samples, 1))
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as names and numbers."""
-        return asdict(self) | {"score": self.score if np.isfinite(self.score) else None}
-
-    @classmethod
-    def of(cls, plain: dict[str, Any]) -> Trial:
-        """Return what `plain` came from; raise InputError if it is inconsistent."""
-        trial = cls(**plain | {"score": np.inf if plain["score"] is None else plain["score"]})
-        find_method(trial.method)
-        for number in (trial.score if plain["score"] is not None else 0.0, *trial.parameters.values()):
-            real(number, "score or parameter")
-        for number in (trial.rounds, trial.samples):
-            count(number, "rounds or samples", least=0)
-        return trial
+def rank(trial: Trial) -> float:
+    """Return the score with a handicap for short memories: on few samples, they often win by luck."""
+    forgetting = trial.parameters.get("forgetting")
+    place = FORGETTING.index(forgetting) if forgetting in FORGETTING else 0
+    handicap = HANDICAP * place / (len(FORGETTING) - 1) / np.sqrt(max(trial.samples, 1))
+    return (np.inf if trial.score is None else trial.score) + handicap
 
 
-@final
-@dataclass(frozen=True)
-class Choice:
-    """What came of a search."""
-
-    best: Trial
-    single: Trial  # the best of one filter per stream
-    trials: tuple[Trial, ...] = ()  # the best of each method, the best first
-    tried: int = 0
-    streams: int = 0  # that were tuned on; 0 if all were
-
-    @property
-    def method(self) -> Method:
-        """The method chosen."""
-        return METHODS[self.best.method]
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as names and numbers."""
-        trials = {"best": self.best.plain(), "single": self.single.plain(), "trials": [t.plain() for t in self.trials]}
-        return trials | {"tried": self.tried, "streams": self.streams}
-
-    @classmethod
-    def of(cls, plain: dict[str, Any]) -> Choice:
-        """Return what `plain` came from; raise InputError if it is inconsistent."""
-        best, single, *trials = (Trial.of(one) for one in (plain["best"], plain["single"], *plain["trials"]))
-        numbers = (count(plain[name], name, least=0) for name in ("tried", "streams"))
-        return cls(best, single, tuple(trials), *numbers)
+def _key(trial: Trial) -> str:
+    return json.dumps([trial.method, trial.parameters, trial.rounds])
 
 
 def methods_for(names: Sequence[str]) -> list[Method]:
@@ -168,15 +111,15 @@ def search(
     progress("seeing which streams are alike", 0.0)
     rest = [method for method in dict.fromkeys(methods) if method is not SINGLE]
     bench = _Bench(head, how, jobs, log, progress, [*[SINGLE] * len(levels), *rest])
-    single = min((bench.tune(SINGLE, level) for level in levels), key=lambda trial: trial.rank)
+    single = min((bench.tune(SINGLE, level) for level in levels), key=rank)
     tuned = {SINGLE: single} | {method: bench.tune(method, sees_level(single.parameters)) for method in rest}
-    best = min((tuned[method] for method in methods), key=lambda trial: trial.rank)
-    if not np.isfinite(best.score):
+    best = min((tuned[method] for method in methods), key=rank)
+    if best.score is None:
         raise InputError(
             "no candidate could forecast the part to tune on: its streams may lack too many values, or stand still; "
             "tune on a larger share (--tune), or choose other methods (--method)"
         )
-    trials = tuple(sorted(tuned.values(), key=lambda trial: trial.rank))
+    trials = tuple(sorted(tuned.values(), key=rank))
     return Choice(best, single, trials, bench.done, 0 if bench.head is head else len(bench.head.tasks))
 
 
@@ -213,13 +156,13 @@ class _Bench:
             counts = self._counts(len(pool))
             for rung, kept in enumerate(counts):
                 trials = self._run(method, pool[:kept], self._piece(len(counts) - 1 - rung))
-                trials.sort(key=lambda trial: trial.rank)
+                trials.sort(key=rank)
                 pool = [trial.parameters for trial in trials]
-            best = min(best, trials[0], key=lambda trial: trial.rank)
+            best = min(best, trials[0], key=rank)
         return best
 
     def _run(self, method: Method, pool: list[Parameters], rounds: int) -> list[Trial]:
-        keys = [Trial(method.name, one, rounds).key for one in pool]
+        keys = [_key(Trial(method.name, one, rounds)) for one in pool]
         todo = [one for one, key in zip(pool, keys, strict=True) if key not in self.known]
         work = len(todo) * rounds * len(self.head.tasks) * _seconds(self.head, method)
         jobs = self.jobs or (-1 if work > WORTH else 1)
@@ -227,10 +170,10 @@ class _Bench:
         batches = ((self.head, method, todo[first : first + size], rounds) for first in range(0, len(todo), size))
         self._advance(len(pool) - len(todo), method)
         for trials in each(_trials, batches, jobs):
-            self.known |= {trial.key: trial for trial in trials}
+            self.known |= {_key(trial): trial for trial in trials}
             if self.log is not None:
                 with self.log.open("a", encoding="utf-8") as file:
-                    file.writelines(json.dumps(trial.plain()) + "\n" for trial in trials)
+                    file.writelines(json.dumps(asdict(trial)) + "\n" for trial in trials)
             self._advance(len(trials), method)
         return [self.known[key] for key in keys]
 
@@ -247,9 +190,9 @@ def _trials(head: Head, method: Method, pool: list[Parameters], rounds: int) -> 
     scores = []
     for run in runs:
         ratios = run.scores.rmse_to_no_change[~np.isnan(run.scores.rmse_to_no_change)]  # NaN where a task does not move
-        held = run.broke_at is None and len(ratios)
-        scores.append(float(ratios.mean()) if held else np.inf)
-    telling = len(samples.y) * min(len(head.tasks), TELLING) // len(head.tasks)
+        score = float(ratios.mean()) if run.broke_at is None and len(ratios) else np.inf
+        scores.append(score if np.isfinite(score) else None)
+    telling = len(samples.y) * min(len(head.tasks), INFORMATIVE_STREAMS) // len(head.tasks)
     return [Trial(method.name, one, rounds, score, telling) for one, score in zip(pool, scores, strict=True)]
 
 
@@ -268,7 +211,7 @@ def _opened(log: Path, about: dict[str, Any]) -> dict[str, Trial]:
         )
         held = json.loads(first)
         held.pop("file", None)
-        trials = [Trial.of(json.loads(line)) for line in lines]
+        trials = [Trial(**json.loads(line)) for line in lines]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise FileError(f"{log} is no file of trials ({error!r}): choose another (--out), or delete it") from error
     if held != about:
@@ -276,4 +219,4 @@ def _opened(log: Path, about: dict[str, Any]) -> dict[str, Trial]:
             f"{log} holds trials of other data or settings: choose another (--out), or start again (--fresh)"
         )
     write_whole({log: "\n".join([first, *lines, ""]).encode()}, TRIALS_MARK)
-    return {trial.key: trial for trial in trials}
+    return {_key(trial): trial for trial in trials}
