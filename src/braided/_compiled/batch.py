@@ -1,4 +1,4 @@
-"""Batch: the samples of one call, checked by the learner and passed whole to compiled functions."""
+"""Batch: the samples of one call, checked by the learner and passed whole to compiled functions; and their steps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,30 @@ import numpy as np
 from braided.types import Flags, Floats, Ints
 
 NO_ROUND = int(np.iinfo(np.int64).min)  # the label of a sample without a round; NaT has it too, so no label equals it
+
+
+class Clock(NamedTuple):
+    """The rounds of n samples: all that a policy of forgetting knows about time."""
+
+    opens: Flags  # (n,) whether a sample is the first of its round
+    labels: Ints  # (n,) the label of its round, or NO_ROUND
+    last: int  # the label of the round learned before the batch, or NO_ROUND
+
+    @classmethod
+    def of_one(cls, opens: bool) -> Clock:
+        """Return the clock of one sample without a label."""
+        return cls(np.array([opens]), np.array([NO_ROUND]), NO_ROUND)
+
+
+class Steps(NamedTuple):
+    """What happens before each of n samples is learned, as a policy of forgetting says."""
+
+    fades: Floats  # (n, 3) factors by which everything, the sample's own task, and the direction of its input fade
+    moves: Floats  # (n,) factor by which the information of all filters fades before they move; 0 if they do not move
+    shrink: float  # factor of the weights when they move
+    noise: Floats  # (F, m, m) added to the covariance of the tasks' weights then, per filter of m tasks
+    relation: Floats  # (F, m, m) the information of the prior, for the guard against wind-up; empty without a guard
+    limits: Floats  # (F, m) the prior variances; empty without a guard
 
 
 class Batch(NamedTuple):
@@ -29,9 +53,9 @@ class Batch(NamedTuple):
         return self.X, self.y, self.tasks, self.weights, self.ends
 
     @property
-    def clock(self) -> tuple[Flags, Ints, int]:
-        """Which samples open a round, the labels of their rounds, and the label before the first."""
-        return self.opens, self.labels, self.last
+    def clock(self) -> Clock:
+        """The rounds of the samples."""
+        return Clock(self.opens, self.labels, self.last)
 
     def before(self, stop: int) -> Batch:
         """Return the first `stop` samples; the last group may be cut short."""

@@ -34,7 +34,7 @@ import numpy as np
 from braided._compiled.admm import Consensus, progressive_inplace
 from braided._compiled.batch import Batch
 from braided._compiled.linear import forecast_inplace
-from braided.forgetting import Forgetting, checked_fades, own_clock
+from braided.forgetting import NO_PRIOR, Forgetting, Policy, as_policy
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.parts.joining import appended, arrival, expected_weights, without
@@ -57,11 +57,11 @@ class MADMM(Learner):
         n_features: int,
         penalty: float = 1.0,
         rho: float = 1.0,
-        forgetting: float | Forgetting = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
     ) -> None:
         self.penalty = positive(penalty, "penalty")
         self.rho = positive(rho, "rho")
-        self.forgetting = own_clock(forgetting, "MADMM")
+        self.forgetting = as_policy(forgetting, "MADMM", own_clocks=True, has_covariance=False)
         super().__init__(graph, n_features)
 
     @property
@@ -85,7 +85,7 @@ class MADMM(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = checked_fades(self.forgetting, batch.opens).prod(axis=1)
+        fades = self.forgetting.steps(batch.clock, NO_PRIOR, self.tasks).fades.prod(axis=1)
         return progressive_inplace(self.state, self._smoother, self.rho, batch, fades, mean)
 
     @classmethod

@@ -33,7 +33,6 @@ import numpy as np
 
 from braided._compiled.dictionary import Dictionaries
 from braided._compiled.step import RESIDUAL
-from braided.forgetting import Directional
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.parts.dictionary import KernelLearner, dual_weights, with_prior
 from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
@@ -89,9 +88,8 @@ class MTOSLSSVR(KernelLearner):
         prior, *_ = enlarge(self.state.prior, np.zeros((known, 1)), arrived._replace(near=rows[arrived.near]), 1.0)
         places = np.vstack([self.state.places, [0, known]])
         errors = errors_with_one_more(self.state.errors)
-        fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
         state = with_prior(self.state, self.penalty, self._kernel, prior, places, errors)
-        if fades:
+        if not self.forgetting.has_objective:
             state.totals[0, RESIDUAL] = self.state.totals[0, RESIDUAL]
         return state
 

@@ -37,23 +37,13 @@ from typing import Any, Literal, TypeAlias, final, get_args
 import numpy as np
 import scipy.linalg
 
-from braided._compiled.batch import NO_ROUND, Batch
+from braided._compiled.batch import Batch
 from braided._compiled.filters import Filters, covariances, fresh_filters
 from braided._compiled.local import forecast_inplace
 from braided._compiled.solve import Local
 from braided._compiled.step import COUNT, FLOOR, RESIDUAL, SCALE, noise_variance, symmetric
 from braided.errors import InputError
-from braided.forgetting import (
-    Directional,
-    Drift,
-    Policy,
-    Prior,
-    as_forgetting,
-    has_own_clocks,
-    insist_own_graph,
-    is_uniform,
-    uniform_fades,
-)
+from braided.forgetting import NO_PRIOR, Forgetting, Policy, Prior, as_policy, uniform_fades
 from braided.graph import TaskGraph
 from braided.learners.base import Health
 from braided.learners.parts.filters import FilterLearner
@@ -120,7 +110,7 @@ class MTWRLS(FilterLearner):
         graph: TaskGraph,
         n_features: int,
         penalty: float = 1.0,
-        forgetting: float | Policy = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
         robust: float | None = None,
         noise: float | None = None,
         solver: Solver = "auto",
@@ -129,8 +119,8 @@ class MTWRLS(FilterLearner):
         self.solver = choice(solver, "solver", get_args(Solver))
         self.tolerance = fraction(tolerance, "tolerance")
         self.uses = ""
-        super().__init__(graph, n_features, penalty, as_forgetting(forgetting), robust, noise)
-        insist_own_graph(self.forgetting, self.tasks)
+        super().__init__(graph, n_features, penalty, as_policy(forgetting, "MTWRLS"), robust, noise)
+        self.forgetting.insist_tasks(self.tasks)
 
     @property
     def coef(self) -> Floats:
@@ -164,7 +154,7 @@ class MTWRLS(FilterLearner):
             remedy = 'use solver="local", by a sparse graph and forgetting that fades all alike, or fewer tasks'
             insist_it_fits(graph.n_tasks * self.n_features, f"solver={self.uses!r}: P", remedy)
             super()._derive(graph)
-        elif is_uniform(self.forgetting):
+        elif self.forgetting.is_uniform:
             self._runner = Runner(self.tolerance, self.robust or 0.0)
         else:
             raise InputError(
@@ -176,9 +166,9 @@ class MTWRLS(FilterLearner):
         n_weights = graph.n_tasks * self.n_features
         if self.solver != "auto":
             return self.solver
-        if graph.is_sparse and n_weights >= LOCAL_FROM and is_uniform(self.forgetting):
+        if graph.is_sparse and n_weights >= LOCAL_FROM and self.forgetting.is_uniform:
             return "local"
-        return "blocked" if n_weights >= BLOCKED_FROM and not has_own_clocks(self.forgetting) else "dense"
+        return "blocked" if n_weights >= BLOCKED_FROM and not self.forgetting.has_own_clocks else "dense"
 
     def _prior_of(self, graph: TaskGraph) -> Prior:
         return Prior.of(graph.inverse[None], graph.dense_relation[None], self.penalty)
@@ -198,7 +188,11 @@ class MTWRLS(FilterLearner):
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         if isinstance(self.state, Local):
-            fades = uniform_fades(self.forgetting, *batch.clock, NO_ROUND)
+            steps = self.forgetting.steps(batch.clock, NO_PRIOR, self.tasks)
+            if (steps.fades[:, 1] != 1.0).any():
+                known = f"{self.forgetting!r} fades what is known of one task only"
+                raise InputError(f'{known}: solver="local" can only fade all alike')
+            fades = uniform_fades(steps)
             return self._runner.progressive(self.state, batch, fades, mean, std)
         return super()._progressive(batch, mean, std)
 
@@ -215,9 +209,10 @@ class MTWRLS(FilterLearner):
         d = self.n_features
         added = graph.dense_relation - np.pad(self.graph.dense_relation, (0, 1))
         information = np.pad(information_of(self.state), (0, d)) + self.penalty * np.kron(added, np.eye(d))
-        fades = isinstance(self.forgetting, Directional)  # its evidence does, the objective does not
         errors = errors_with_one_more(self.state.errors)
-        return self._changed(self.state, weights, P, information, errors, 0.0 if fades else grown)
+        return self._changed(
+            self.state, weights, P, information, errors, grown if self.forgetting.has_objective else 0.0
+        )
 
     def _left(self, graph: TaskGraph, position: int) -> Filters | Local:
         """Marginalise: what the task has taught the others stays, and so do their forecasts."""
@@ -274,11 +269,10 @@ class MTWRLS(FilterLearner):
             choice(parameters["solver"], "solver", get_args(Solver)),
             choice(dumped["uses"], "uses", CONCRETE_SOLVERS),
         )
-        policy = parameters["forgetting"]
-        if isinstance(policy, Drift):  # all tasks that its graph knows may have left
-            parameters = parameters | {"forgetting": Drift(policy.variance)}
-        model = super().restore({**dumped, "parameters": parameters | {"solver": uses}})
-        model.solver, model.forgetting = solver, as_forgetting(policy)
+        policy = as_policy(parameters["forgetting"], "MTWRLS")
+        changed = {"solver": uses, "forgetting": policy.for_any_tasks()}
+        model = super().restore({**dumped, "parameters": parameters | changed})
+        model.solver, model.forgetting = solver, policy
         return model
 
 

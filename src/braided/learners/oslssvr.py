@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 
 from braided._compiled.dictionary import Dictionaries
-from braided.forgetting import Policy
+from braided.forgetting import Forgetting, Policy
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.parts.dictionary import KernelLearner
@@ -54,7 +54,7 @@ class OSLSSVR(KernelLearner):
         budget: int | None = None,
         novelty_relative: bool = False,
         coherence: float = 1.0,
-        forgetting: float | Policy = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
         robust: float | None = None,
         noise: float | None = None,
     ) -> None:

@@ -24,13 +24,14 @@ from typing import final
 
 import numpy as np
 
+from braided._compiled.batch import Clock, Steps
 from braided._compiled.filters import Filters, covariances, fresh_filters
 from braided._compiled.step import noise_variance, symmetric
-from braided.forgetting import Policy, Prior, Steps, own_policy
+from braided.forgetting import Forgetting, Policy, Prior, as_policy
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.parts.filters import FilterLearner
 from braided.learners.parts.joining import appended, errors_with_one_more, without
-from braided.types import Flags, Floats, Ints
+from braided.types import Floats
 
 
 @final
@@ -48,11 +49,11 @@ class WRLS(FilterLearner):
         tasks: Iterable[TaskKey] | TaskGraph,
         n_features: int,
         penalty: float = 1.0,
-        forgetting: float | Policy = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
         robust: float | None = None,
         noise: float | None = None,
     ) -> None:
-        policy = own_policy(forgetting, "WRLS")
+        policy = as_policy(forgetting, "WRLS", own_clocks=True)
         super().__init__(TaskGraph.independent(tasks), n_features, penalty, policy, robust, noise)
 
     @property
@@ -82,8 +83,8 @@ class WRLS(FilterLearner):
     def _start(self) -> Filters:
         return self._filters(self.graph.n_tasks)
 
-    def _steps(self, opens: Flags, labels: Ints, last: int, tasks: tuple[TaskKey, ...]) -> Steps:
-        steps = super()._steps(opens, labels, last, tasks)
+    def _steps(self, clock: Clock, tasks: tuple[TaskKey, ...]) -> Steps:
+        steps = super()._steps(clock, tasks)
         steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
         steps.fades[:, 1] = 1.0
         return steps

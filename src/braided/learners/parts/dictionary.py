@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from braided._compiled.batch import Batch
+from braided._compiled.batch import Batch, Clock
 from braided._compiled.dictionary import (
     UNBOUNDED,
     Dictionaries,
@@ -23,7 +23,7 @@ from braided._compiled.kernel_rls import forecast_inplace, progressive_inplace
 from braided._compiled.kernels import coherent
 from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError
-from braided.forgetting import Directional, Policy, Restore, kernel_policy
+from braided.forgetting import NO_PRIOR, Forgetting, Policy, as_policy
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
@@ -61,7 +61,7 @@ class KernelLearner(Learner):
         budget: int | None = None,
         novelty_relative: bool = False,
         coherence: float = 1.0,
-        forgetting: float | Policy = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
         robust: float | None = None,
         noise: float | None = None,
     ) -> None:
@@ -71,22 +71,23 @@ class KernelLearner(Learner):
         self.budget = None if budget is None else count(budget, "budget")
         self.novelty_relative = bool(novelty_relative)
         self.coherence = fraction(coherence, "coherence")
-        self.forgetting = kernel_policy(forgetting, type(self).__name__)
+        self.forgetting = as_policy(forgetting, type(self).__name__, has_dictionary=True)
         self.robust = None if robust is None else positive(robust, "robust")
         self.noise = None if noise is None else positive(noise, "noise")
+        steps = self.forgetting.steps(Clock.of_one(opens=True), NO_PRIOR, ())
         self._limits = Limits(
             penalty=self.penalty,
             novelty=self.novelty,
             relative=self.novelty_relative,
             budget=UNBOUNDED if self.budget is None else self.budget,
             coherence=self.coherence,
-            along=self.forgetting.factor if isinstance(self.forgetting, Directional) else 1.0,
-            shrink=self.forgetting.factor if isinstance(self.forgetting, Restore) else 1.0,
+            along=float(steps.fades[0, 2]),
+            shrink=steps.shrink,
             robust=self.robust or 0.0,
         )
         self._kernel = as_kernel(kernel, count(n_features, "n_features"))
-        steps = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a user's own has no program
-        self._program = np.array(steps, dtype=np.float64)
+        program = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a user's own has no program
+        self._program = np.array(program, dtype=np.float64)
         super().__init__(graph, n_features)
 
     @property

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from braided._compiled.batch import NO_ROUND, Batch
+from braided._compiled.batch import Batch, Clock, Steps
 from braided._compiled.filters import forecast_inplace, variances
 from braided._compiled.rls import learn_one_inplace, progressive_inplace
-from braided.forgetting import Directional, Exponential, Policy, Prior, Steps, steps_of
+from braided.forgetting import Policy, Prior
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import Health, Learner
-from braided.types import Flags, Floats, Ints
+from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
 
 
@@ -51,25 +51,22 @@ class FilterLearner(Learner):
     def _derive(self, graph: TaskGraph) -> None:
         self._prior = self._prior_of(graph)
         self._at_once = {}
-        if isinstance(self.forgetting, Exponential | Directional):  # which know no time but the opening of rounds
-            clock = np.array([NO_ROUND])
-            self._at_once = {
-                opens: self._steps(np.array([opens]), clock, NO_ROUND, graph.tasks) for opens in (False, True)
-            }
+        if self.forgetting.has_fixed_steps:
+            self._at_once = {opens: self._steps(Clock.of_one(opens), graph.tasks) for opens in (False, True)}
 
     @abstractmethod
     def _prior_of(self, graph: TaskGraph) -> Prior:
         """Return what the weights start from."""
 
-    def _steps(self, opens: Flags, labels: Ints, last: int, tasks: tuple[TaskKey, ...]) -> Steps:
-        return steps_of(self.forgetting, self._prior, tasks, opens, labels, last, NO_ROUND)
+    def _steps(self, clock: Clock, tasks: tuple[TaskKey, ...]) -> Steps:
+        return self.forgetting.steps(clock, self._prior, tasks)
 
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         arguments: tuple[Any, ...] = (mean, std, *self.state[:6], X, tasks, 0, len(tasks))
         forecast_inplace(*arguments)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        steps = self._steps(*batch.clock, self.tasks)
+        steps = self._steps(batch.clock, self.tasks)
         run = partial(self._run, steps)
         return self._run_or_replay(run, batch, mean, std) if steps.moves.any() else run(batch, mean, std)
 

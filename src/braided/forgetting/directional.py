@@ -1,0 +1,40 @@
+"""Forgetting in the direction of the new sample only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from braided._compiled.batch import Clock, Steps
+from braided.forgetting.steps import Policy, Prior
+from braided.graph import TaskKey
+from braided.validate import fraction
+
+
+@final
+@dataclass(frozen=True)
+class Directional(Policy):
+    """Forgetting only in the direction that the new sample informs about (Kulhavý's restricted exponential forgetting).
+
+    With r = z'Pz, the information about z fades to σ / r before the sample adds to it; nothing else is forgotten:
+    Φ ← Φ + (1 − (1 − σ)/r) z z'. In directions that no input takes, P does not grow, so nothing winds up.
+
+    Reference: R. Kulhavý, Restricted exponential forgetting in real-time identification, Automatica 23 (1987).
+    """
+
+    factor: float
+
+    keeps_prior = True
+    has_fixed_steps = True
+    has_objective = False
+
+    def __post_init__(self) -> None:
+        """Check the factor."""
+        object.__setattr__(self, "factor", fraction(self.factor, "factor"))
+
+    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+        """Fade the direction of each sample's input."""
+        steps = self._no_steps(clock.opens.size, prior)
+        steps.fades[:, 2] = self.factor
+        return steps
