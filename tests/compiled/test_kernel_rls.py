@@ -7,6 +7,7 @@ from braided._compiled import dictionary as dc
 from braided._compiled import kernel_rls as kr
 from braided._compiled import kernels as kn
 from braided.kernels import linear, polynomial, rbf
+from tests.compiled.batches import as_batch
 from tests.reference.kernel import Bounded, Defined, learned_along
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
@@ -50,10 +51,8 @@ def stream(n=12, seed=0):
 
 def run(state, kernel, X, y, tasks, ends, limits=LIMITS, opens=None, weights=None):
     mean, std = np.empty(len(y)), np.empty(len(y))
-    opens = np.ones(len(y), np.bool_) if opens is None else np.array(opens)
-    weights = np.ones(len(y)) if weights is None else weights
-    program = np.array(kernel.program)
-    answer = kr.progressive_inplace(state, limits, program, X, y, tasks, weights, np.array(ends), opens, mean, std)
+    batch = as_batch(X, y, tasks, ends, weights, opens)
+    answer = kr.progressive_inplace(state, limits, np.array(kernel.program), batch, mean, std)
     return answer, mean, std
 
 
@@ -85,19 +84,19 @@ def test_coordinates_and_novelty_are_those_of_the_kernel_matrix(kernel):
     program, rows = np.array(kernel.program), np.arange(5) % 2
     stack, phi, k, novel = np.empty((len(program), 5)), np.empty(5), np.empty(5), np.empty(2)
     K = PRIOR[np.ix_(rows, rows)] * np.array([kernel(X[:5], x) for x in X[:5]]) + np.eye(5)
-    U = np.linalg.cholesky(K).T
+    elements = dc.Elements(X[:5], rows, np.linalg.cholesky(K).T)
     for row in (0, 1):
         expected = PRIOR[row, rows] * kernel(X[:5], X[5])
         kxx = PRIOR[row, row] * kernel(X[5:], X[5])[0]
         kn.kernel_inplace(k, X[:5], rows, PRIOR[row], program, stack, X[5])
         np.testing.assert_allclose(k, expected, rtol=1e-12)
-        kr.coordinates_inplace(phi, novel, X[:5], rows, U, PRIOR[row], program, stack, X[5:], row)
-        np.testing.assert_allclose(phi, np.linalg.solve(U.T, expected), rtol=1e-10, atol=1e-12)
+        kr.coordinates_inplace(phi, novel, elements, PRIOR[row], program, stack, X[5:], row)
+        np.testing.assert_allclose(phi, np.linalg.solve(elements.factor.T, expected), rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(novel, [kxx - phi @ phi, kxx], rtol=1e-10)
         nearest = np.abs(expected) / np.sqrt(K.diagonal() * kxx)
         assert kn.coherent(k, K.diagonal().copy(), kxx) == pytest.approx(nearest.max())
     assert kn.coherent(k, K.diagonal().copy(), 0.0) == 0.0
-    kr.coordinates_inplace(phi, novel, X[:5], rows, U, -PRIOR[0], program, stack, X[5:], 0)
+    kr.coordinates_inplace(phi, novel, elements, -PRIOR[0], program, stack, X[5:], 0)
     assert novel[0] == 0.0  # and not below
 
 
@@ -131,14 +130,15 @@ def test_learning_adds_the_information_of_a_sample(along):
     half, w, phi, g = rng.normal(size=(m, m)), rng.normal(size=m), rng.normal(size=m), np.empty(m)
     P, totals, errors = half @ half.T + np.eye(m), np.array([2.0, 0.3, 4.0]), np.zeros((2, 3))
     lower, learned = np.tril(P), w.copy()
-    given = dc.learn_inplace(learned, lower, totals, g, phi, y, weight, along, errors, 0, 0.0)
+    known, limits = dc.Known(learned, lower, totals, errors), LIMITS._replace(along=along)
+    given = dc.learn_inplace(known, limits, g, phi, y, weight, 0)
     expected, covariance = learned_along(w, 2.0 * P, phi, y, weight, along)
     assert given == weight
     np.testing.assert_allclose(g, P @ phi, rtol=1e-12)
     np.testing.assert_allclose(learned, expected, rtol=1e-10)
     np.testing.assert_allclose(totals[0] * lower, np.tril(covariance), rtol=1e-9, atol=1e-11)
     before = lower.copy()
-    assert dc.learn_inplace(learned, lower, totals, g, phi, 1e200, weight, along, errors, 0, 0.0) == -1.0
+    assert dc.learn_inplace(known, limits, g, phi, 1e200, weight, 0) == -1.0
     np.testing.assert_array_equal(lower, before)
 
 
@@ -326,7 +326,7 @@ def test_what_is_kept_of_a_group_is_made_anew_where_its_dictionary_has_changed(F
 
 
 def test_a_group_larger_than_what_is_kept_of_it_learns_the_same():
-    n = 2 * kr.KEPT + 3
+    n = 2 * kr.KEPT_SAMPLES + 3
     X, y, tasks = stream(n)
     program, whole, alone = np.array(linear().program), empty(16), empty(16)
     for state in (whole, alone):
@@ -392,9 +392,9 @@ def test_what_is_refused_changes_nothing_of_an_element_in_use():
     state, phi = empty(16), np.zeros(16)
     run(state, rbf(0.8), X, y, tasks, range(1, 13))
     before = [array.copy() for array in state]
-    m, novel = state.sizes[0], (1.0, 1.0, 0.0)
-    assert not dc.absorb_inplace(state, LIMITS, X[0], 0, phi, 1.0, np.inf, 0.0, y[0], 1.0)
-    assert not dc.absorb_inplace(state, LIMITS, X[0], 0, phi, *novel, 1e200, 1.0)
+    m, sample = state.sizes[0], dc.Sample(X[0], 0, y[0], 1.0, phi, delta=1.0, kxx=1.0, coherence=0.0)
+    assert not dc.absorb_inplace(state, LIMITS, sample._replace(kxx=np.inf))
+    assert not dc.absorb_inplace(state, LIMITS, sample._replace(y=1e200))
     (learned, full), _, _ = run(state, rbf(0.8), X[:1], np.array([1e200]), tasks[:1], [1])
     assert (learned, full) == (0, False)
     state.covariance[0, m], state.weights[0, m] = before[8][0, m], before[7][0, m]  # the room of the next is free

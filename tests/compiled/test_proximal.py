@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from braided._compiled import proximal
+from braided._compiled.proximal import Problem
 from tests.reference.proximal import minimise, shrink_columns, shrink_spectrum
 
 SHAPES = [(1, 1), (1, 4), (4, 1), (3, 5), (5, 3), (4, 4)]
@@ -52,7 +53,7 @@ def test_steps(shape, low_rank, penalty, steps):
     W = np.full(shape, 0.1)
     expected, _ = minimise(W, moments, targets, units, penalty, low_rank, steps)
     found = W.copy()
-    assert not proximal.minimise_inplace(found, moments, targets, units, penalty, low_rank, -1.0, steps)
+    assert not proximal.minimise_inplace(found, Problem(moments, targets, units, penalty), low_rank, -1.0, steps)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
@@ -60,16 +61,16 @@ def test_steps(shape, low_rank, penalty, steps):
 @pytest.mark.parametrize(("share", "stops"), [(0.999, False), (1.001, True)])
 def test_stops_where_the_subgradient_is_short_enough(low_rank, share, stops):
     moments, targets = problem(4, 3)
-    args = (moments, targets, np.array([1.0, 0.7, 0.9]), 0.05, low_rank)
-    _, length = minimise(np.zeros((4, 3)), *args, 1)
-    assert proximal.minimise_inplace(np.zeros((4, 3)), *args, share * length, 1) == stops
+    given = Problem(moments, targets, np.array([1.0, 0.7, 0.9]), 0.05)
+    _, length = minimise(np.zeros((4, 3)), *given, low_rank, 1)
+    assert proximal.minimise_inplace(np.zeros((4, 3)), given, low_rank, share * length, 1) == stops
 
 
 @pytest.mark.parametrize("low_rank", [False, True])
 def test_stops_at_the_minimum(low_rank):
     moments, targets = problem(4, 3, rank=2)
     W, units = np.zeros((4, 3)), np.ones(3)
-    assert proximal.minimise_inplace(W, moments, targets, units, 0.05, low_rank, 1e-9, 5000)
+    assert proximal.minimise_inplace(W, Problem(moments, targets, units, 0.05), low_rank, 1e-9, 5000)
     expected, length = minimise(np.zeros((4, 3)), moments, targets, units, 0.05, low_rank, 2000)
     assert length < 1e-9
     np.testing.assert_allclose(W, expected, atol=1e-6)
@@ -79,5 +80,5 @@ def test_stops_at_the_minimum(low_rank):
 def test_is_content_with_what_rounding_leaves_up_to_a_thousand_tolerances(tolerance, stops):
     W = np.full((1, 1), 1e9)
     penalty = 2 * np.spacing(1e9)  # so the subgradient is as long as the rounding of W
-    args = (np.full((1, 1, 1), 0.5), 0.5 * W, np.ones(1), penalty, False)
-    assert proximal.minimise_inplace(W, *args, tolerance, 1) == stops
+    given = Problem(np.full((1, 1, 1), 0.5), 0.5 * W, np.ones(1), penalty)
+    assert proximal.minimise_inplace(W, given, False, tolerance, 1) == stops

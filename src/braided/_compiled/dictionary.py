@@ -31,13 +31,13 @@ from braided._compiled.step import (
 from braided.types import Floats, Ints
 
 UNBOUNDED = 2**62  # a budget of this size or more is none
-REMEMBERED = 10  # times the budget is how many inputs the usage of an element remembers
-LEAST = 1e-280  # a novelty below has no inverse
+USAGE_WINDOW = 10  # times the budget: inputs over which the usage of an element is averaged
+SMALLEST_NOVELTY = 1e-280  # a novelty below has no inverse
 DELTA_ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
 
 
 class Dictionaries(NamedTuple):
-    """State of F dictionaries with room for `capacity` elements each. The order matters: a run takes the third on."""
+    """State of F dictionaries with room for `capacity` elements each."""
 
     norms: Floats  # (F, capacity) k(x, x) of the elements, the diagonal of K
     precision: Floats  # (F, capacity) the diagonal of K⁻¹
@@ -67,6 +67,36 @@ class Limits(NamedTuple):
     along: float  # what is known of a sample's direction fades by this
     shrink: float  # what is known of everything fades by this towards the prior, when a round opens
     robust: float  # deviations beyond which an innovation weighs less; 0 for none
+
+
+class Elements(NamedTuple):
+    """The m elements of one dictionary."""
+
+    inputs: Floats  # (m, d)
+    rows: Ints  # (m,)
+    factor: Floats  # U
+
+
+class Known(NamedTuple):
+    """What is known in the coordinates of one dictionary."""
+
+    weights: Floats  # (m,) β
+    covariance: Floats  # P̃ / scale
+    totals: Floats  # (3,)
+    errors: Floats  # (T + 1, 3) of all tasks
+
+
+class Sample(NamedTuple):
+    """One sample, and what its dictionary says of it."""
+
+    x: Floats  # (d,)
+    task: int
+    y: float
+    weight: float
+    phi: Floats  # its coordinates φ, with room for one more
+    delta: float  # δ, the part of k(x, x) that the dictionary can't explain
+    kxx: float  # k(x, x)
+    coherence: float  # with the nearest element
 
 
 @compiled
@@ -152,20 +182,10 @@ def product_inplace(g: Floats, P: Floats, x: Floats) -> float:
 
 
 @compiled
-def learn_inplace(
-    w: Floats,
-    P: Floats,
-    totals: Floats,
-    g: Floats,
-    phi: Floats,
-    y: float,
-    weight: float,
-    along: float,
-    errors: Floats,
-    task: int,
-    robust: float,
-) -> float:
-    """Learn one sample, given its coordinates φ; its weight, or −1 (`correct_inplace`)."""
+def learn_inplace(known: Known, limits: Limits, g: Floats, phi: Floats, y: float, weight: float, task: int) -> float:
+    """Learn one sample, given its coordinates φ; its weight, or −1 (`correct_inplace`). g is room for as many."""
+    w, P, totals, errors = known.weights, known.covariance, known.totals, known.errors
+    along, robust = limits.along, limits.robust
     doubt = ROUNDING * phi.size * product_inplace(g, P, phi)
     given, loss = correct_inplace(w, totals, g, 0, phi, y, weight, 1.0, 1.0, along, errors, task, robust, doubt)
     if given >= 0.0:
@@ -261,51 +281,35 @@ def restore_inplace(dictionaries: Dictionaries, limits: Limits) -> None:
 
 
 @compiled
-def absorb_inplace(
-    dictionaries: Dictionaries,
-    limits: Limits,
-    x: Floats,
-    task: int,
-    phi: Floats,
-    delta: float,
-    kxx: float,
-    coherence: float,
-    y: float,
-    weight: float,
-) -> bool:
-    """Learn one sample, given its coordinates φ (with room for one more); False where the arithmetic breaks down."""
-    f, row = dictionaries.places[task, 0], dictionaries.places[task, 1]
-    m = dictionaries.sizes[f]
-    w, P, totals, U = (
-        dictionaries.weights[f],
-        dictionaries.covariance[f],
-        dictionaries.totals[f],
-        dictionaries.factor[f],
-    )
+def absorb_inplace(dictionaries: Dictionaries, limits: Limits, sample: Sample) -> bool:
+    """Learn one sample, which joins its dictionary if it is news; False where the arithmetic breaks down."""
+    f, row = dictionaries.places[sample.task, 0], dictionaries.places[sample.task, 1]
+    m, phi, delta, kxx = dictionaries.sizes[f], sample.phi, sample.delta, sample.kxx
+    P, totals, U = dictionaries.covariance[f], dictionaries.totals[f], dictionaries.factor[f]
     if not kxx < np.inf:
         return False
-    grows = is_news(limits, delta, kxx, weight) and coherence <= limits.coherence
+    grows = is_news(limits, delta, kxx, sample.weight) and sample.coherence <= limits.coherence
     bounded = limits.budget < UNBOUNDED
     a = unwhitened(U, phi, m) if grows or bounded else phi[:0]
     # U'U is K up to rounding, which a brings into δ, squared
-    grows = grows and delta > DELTA_ROUNDING * (1.0 + dot(a, a)) * kxx + LEAST
-    if grows:  # x is news: one more coordinate, zero for all samples so far
+    grows = grows and delta > DELTA_ROUNDING * (1.0 + dot(a, a)) * kxx + SMALLEST_NOVELTY
+    if grows:  # one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)
         for j in range(m):
             P[m, j] = 0.0
         P[m, m] = 1.0 / (limits.penalty * totals[SCALE])
-        w[m] = 0.0
+        dictionaries.weights[f, m] = 0.0
         m += 1
-    sample = (np.empty(m), phi[:m], y, weight)
-    given = learn_inplace(w[:m], P, totals, *sample, limits.along, dictionaries.errors, task, limits.robust)
+    known = Known(dictionaries.weights[f, :m], P, totals, dictionaries.errors)
+    given = learn_inplace(known, limits, np.empty(m), phi[:m], sample.y, sample.weight, sample.task)
     if given < 0.0:
         return False
     if bounded and given > 0.0:
-        share, most = 0.0 if grows else 1.0, REMEMBERED * limits.budget
+        share, most = 0.0 if grows else 1.0, USAGE_WINDOW * limits.budget
         use_inplace(dictionaries.usage[f], dictionaries.age[f], a, share, most)
     if grows:
-        for k in range(x.size):
-            dictionaries.inputs[f, m - 1, k] = x[k]
+        for k in range(sample.x.size):
+            dictionaries.inputs[f, m - 1, k] = sample.x[k]
         dictionaries.rows[f, m - 1] = row
         dictionaries.norms[f, m - 1] = kxx
         for j in range(m):

@@ -4,6 +4,8 @@ Beck & Teboulle, SIAM Journal on Imaging Sciences 2 (2009); O'Donoghue & Candès
 Mathematics 15 (2015), the gradient scheme.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from braided._compiled import compiled
@@ -13,6 +15,15 @@ from braided.types import Floats
 SWEEPS = 60  # many more than a Jacobi method takes
 ROUNDING = 1e-15  # of a gradient, relative to weights whose moments have no eigenvalue above 1
 PARALLEL = 1e-12  # cosine below which two rows count as orthogonal
+
+
+class Problem(NamedTuple):
+    """Minimise ½ Σ_t w_t'Φ_t w_t − ψ_t'w_t + penalty · norm; no eigenvalue of a Φ_t may be above 1."""
+
+    moments: Floats  # (T, d, d) Φ
+    targets: Floats  # (T, d) ψ
+    units: Floats  # (d,) of the features
+    penalty: float
 
 
 @compiled
@@ -105,22 +116,14 @@ def gradient_inplace(gradient: Floats, W: Floats, moments: Floats, targets: Floa
 
 
 @compiled
-def minimise_inplace(
-    W: Floats,
-    moments: Floats,
-    targets: Floats,
-    units: Floats,
-    penalty: float,
-    low_rank: bool,
-    tolerance: float,
-    steps: int,
-) -> bool:
-    """Minimise ½ Σ_t w_t'Φ_t w_t − ψ_t'w_t + penalty · norm, from W on; no eigenvalue of a Φ_t may be above 1.
+def minimise_inplace(W: Floats, problem: Problem, low_rank: bool, tolerance: float, steps: int) -> bool:
+    """Solve the problem from W on; return whether it converged within so many steps.
 
-    The norm is the sum of the singular values of W, or that of the lengths of its columns, each over its unit. Stops
-    where a subgradient, each column times its unit, is no longer than the tolerance, or than W's rounding makes it (and
-    that is no more than a thousand times the tolerance); returns whether it did.
+    The norm is the sum of the singular values of W if it is to have low rank, else the sum of the lengths of its
+    columns, each over its unit. Converged is a subgradient, each column times its unit, no longer than the tolerance,
+    or than rounding of W makes it (at most a thousand times the tolerance).
     """
+    moments, targets, units, penalty = problem.moments, problem.targets, problem.units, problem.penalty
     n_tasks, d = W.shape
     thresholds = penalty / units
     basis = np.eye(min(n_tasks, d))

@@ -29,6 +29,11 @@ from braided.validate import count, floats, not_negative, real, same_length, sto
 MOST = 1e300  # of a ratio
 NOTHING: Floats = np.empty(0)
 FLOAT = np.dtype(np.float64)
+ONE_GROUP, NO_LABELS, OPENS = (
+    np.array([1]),
+    np.array([NO_ROUND]),
+    (np.array([False]), np.array([True])),
+)  # of one sample
 MISSING = "drop the sample, or fill the value, beforehand"
 RESCALE = "scale features and targets to about 1, raise the penalty, or reset the model"
 
@@ -179,7 +184,8 @@ class Learner(ABC):
             self._last_round = label
             return
         sample = x.reshape(1, -1), np.array([y]), np.array([position]), np.array([weight])
-        batch = Batch(*sample, np.array([1]), np.array([opens]), np.array([label]), self._last_round)
+        labels = NO_LABELS if round is None else np.array([label])
+        batch = Batch(*sample, ONE_GROUP, OPENS[opens], labels, self._last_round)
         self._account(batch, self._absorb(batch))
 
     def learn_many(

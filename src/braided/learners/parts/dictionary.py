@@ -13,6 +13,7 @@ from braided._compiled.dictionary import (
     UNBOUNDED,
     Dictionaries,
     Limits,
+    Sample,
     absorb_inplace,
     evict_least_inplace,
     restore_inplace,
@@ -136,9 +137,7 @@ class KernelLearner(Learner):
     def _run(self, batch: Batch, mean: Floats, std: Floats) -> int:
         rest, done = batch, 0
         while True:
-            learned, full = progressive_inplace(
-                self.state, self._limits, self._program, *rest.columns, rest.opens, mean[done:], std[done:]
-            )
+            learned, full = progressive_inplace(self.state, self._limits, self._program, rest, mean[done:], std[done:])
             done += learned
             if not full:
                 return done
@@ -162,10 +161,11 @@ class KernelLearner(Learner):
             for i in range(first, end):
                 self._make_room(1)
                 x, y, task, weight = batch.X[i], batch.y[i], batch.tasks[i], batch.weights[i]
-                phi, novel = self._coordinates(x, task)
+                phi, (delta, kxx, coherence) = self._coordinates(x, task)
                 if batch.opens[i] and self._limits.shrink < 1.0:
                     restore_inplace(self.state, self._limits)
-                if not absorb_inplace(self.state, self._limits, x, task, phi, *novel, y, weight):
+                sample = Sample(x, task, y, weight, phi, delta, kxx, coherence)
+                if not absorb_inplace(self.state, self._limits, sample):
                     return i
                 f = self.state.places[task, 0]
                 if self.state.sizes[f] > self._limits.budget:

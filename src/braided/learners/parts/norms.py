@@ -1,4 +1,4 @@
-"""L21 and TraceNorm: the batch solutions that tie the tasks by a norm of all their weights, without a graph.
+"""L21 and TraceNorm: batch solutions that couple the tasks by a norm of all their weights, without a graph.
 
 | symbol | name      | shape     | meaning                                                                           |
 |--------|-----------|-----------|-----------------------------------------------------------------------------------|
@@ -12,9 +12,9 @@
 
 Holds moments only, and solves from zero when a forecast is asked for after learning: by accelerated proximal gradient
 and, where that is slow, reweighted ridge regressions in between. It stops where a subgradient is 1e-9 of the gradient
-at zero, or as short as rounding lets it be; `optimality` tells how short, from moments and weights alone. A penalty of
-the dual norm of that gradient (its longest column, its largest singular value) or more makes all weights exactly zero.
-L21 takes features on any scale; for TraceNorm, which mixes them, bring them to about 1.
+at zero, or as short as rounding allows; `optimality` measures how short, from moments and weights alone. A penalty of
+at least the dual norm of that gradient (its longest column, its largest singular value) makes all weights exactly zero.
+L21 takes features on any scale; TraceNorm mixes them, so bring them to about 1.
 
 >>> import numpy as np, braided as bd
 >>> X = np.array([[1.0, 2.0, 0.1], [2.0, -1.0, 0.0], [1.0, 1.0, -0.1], [-1.0, 0.0, 0.2]])
@@ -41,7 +41,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from braided._compiled.proximal import minimise_inplace
+from braided._compiled.proximal import Problem, minimise_inplace
 from braided.errors import NumericalError
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.base import RESCALE
@@ -52,13 +52,13 @@ from braided.types import Floats
 TOLERANCE = 1e-9  # for a subgradient, relative to the gradient at zero
 FIRST_LEG, LEGS = 1000, 7  # steps; each leg has three times as many as the one before, a million in all
 REWEIGHTINGS = 20  # after each leg
-TINY = float(np.finfo(np.float64).tiny)  # instead of 0, where it is divided by
+TINY = float(np.finfo(np.float64).tiny)  # instead of 0 in denominators
 
 
 class NormLearner(MomentLearner):
     """What L21 and TraceNorm share: all but the norm."""
 
-    shares = False  # of a graph: by the norm, every task shares with all
+    shares = False  # edges of a graph have no effect: the norm couples all tasks
     _low_rank: ClassVar[bool]
 
     def __init__(self, tasks: Iterable[TaskKey] | TaskGraph, n_features: int, penalty: float = 1.0) -> None:
@@ -89,14 +89,10 @@ class NormLearner(MomentLearner):
         """By how much the optimality conditions are violated, relative to the gradient at zero; 0 is exact."""
         W = self._weights()
         with numerical_errors("the optimality can't be found", RESCALE):
-            return self._optimality(W)
-
-    def _optimality(self, W: Floats) -> float:
-        scale = self._scale()
-        largest = max(float(np.abs(W).max()), TINY)
-        curvature = max(float(np.linalg.eigvalsh(self.state.inputs)[:, -1].max()), TINY)
-        least = 0.1 * TOLERANCE * scale / curvature / largest  # what is smaller is rounding: G does not feel it
-        return self._violation(self._slope(W) / scale, W / largest, self.penalty / scale, least)
+            scale, largest = self._scale(), max(float(np.abs(W).max()), TINY)
+            curvature = max(float(np.linalg.eigvalsh(self.state.inputs)[:, -1].max()), TINY)
+            least = 0.1 * TOLERANCE * scale / curvature / largest  # anything smaller is rounding, without effect on G
+            return self._violation(self._slope(W) / scale, W / largest, self.penalty / scale, least)
 
     def _scale(self) -> float:
         """Return the dual norm of the gradient at zero, or the penalty if that is larger."""
@@ -110,41 +106,41 @@ class NormLearner(MomentLearner):
         if scale == self.penalty:
             return W
         largest = max(float(squares.max()), TINY)
-        # One unit for all features where the norm mixes them; else their own, so that their scales are no trouble.
+        # One unit for all features where the norm mixes them; else their own, so that their scales do not matter.
         units = np.ones(self.n_features) if self._low_rank else np.sqrt(np.maximum(squares / largest, 1e-280))
         moments = self.state.inputs / largest / units[:, None] / units
         curvature = max(float(np.linalg.eigvalsh(moments)[:, -1].max()), 1.0)
         targets = self.state.targets / scale / units
-        problem = moments / curvature, targets, units, self.penalty / scale
+        problem = Problem(moments / curvature, targets, units, self.penalty / scale)
         for leg in range(LEGS):
-            if minimise_inplace(W, *problem, self._low_rank, TOLERANCE, FIRST_LEG * 3**leg):
+            if minimise_inplace(W, problem, self._low_rank, TOLERANCE, FIRST_LEG * 3**leg):
                 break
-            W = self._reweighted(W, *problem)
+            W = self._reweighted(W, problem)
         else:
             raise NumericalError(
-                f"{type(self).__name__} did not converge: scale the features to about 1, leave out those that others "
-                "nearly add up to, or raise penalty"
+                f"{type(self).__name__} did not converge: scale the features to about 1, leave out features that are "
+                "nearly sums of others, or raise penalty"
             )
         with np.errstate(over="ignore", invalid="ignore"):  # forecasts are checked
             return W * (scale / largest / curvature / units)
 
-    def _reweighted(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> Floats:
+    def _reweighted(self, W: Floats, problem: Problem) -> Floats:
         """Return a ridge solution whose penalty touches the norm from above at one like it, or W if that is better.
 
-        A ridge solution takes all directions of Φ_t at once, however unlike its eigenvalues: what steps do slowly.
+        A ridge solution moves along all directions of Φ_t at the same speed, however unlike its eigenvalues.
         """
-        new, ridge = W, max(penalty, 0.1 * TOLERANCE) * np.eye(self.n_features)  # less would not be felt
+        new, ridge = W, max(problem.penalty, 0.1 * TOLERANCE) * np.eye(self.n_features)  # less has no effect
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # then it is not better
                 for k in range(REWEIGHTINGS):
-                    root = self._root(new, units, 0.5 ** (k + 1))
-                    rhs = (targets @ root)[..., None]
-                    new = np.linalg.solve(root.T @ moments @ root + ridge, rhs)[..., 0] @ root.T
-                found, known = (self._objective(V, moments, targets, units, penalty) for V in (new, W))
-        except np.linalg.LinAlgError:  # features so alike, or so unlike in size, that nothing is left of the ridge
+                    root = self._root(new, problem.units, 0.5 ** (k + 1))
+                    rhs = (problem.targets @ root)[..., None]
+                    new = np.linalg.solve(root.T @ problem.moments @ root + ridge, rhs)[..., 0] @ root.T
+                found, known = self._objective(new, problem), self._objective(W, problem)
+        except np.linalg.LinAlgError:  # features so alike, or so unlike in size, that the ridge is lost in rounding
             return W
         return new if found < known else W
 
-    def _objective(self, W: Floats, moments: Floats, targets: Floats, units: Floats, penalty: float) -> float:
-        slope = np.einsum("tjk,tk->tj", moments, W) / 2.0 - targets
-        return float((slope * W).sum() + penalty * self._norm(W / units))
+    def _objective(self, W: Floats, problem: Problem) -> float:
+        slope = np.einsum("tjk,tk->tj", problem.moments, W) / 2.0 - problem.targets
+        return float((slope * W).sum() + problem.penalty * self._norm(W / problem.units))
