@@ -113,9 +113,9 @@ def test_times_become_utc_where_the_file_tells_the_time_zone(tmp_path):
     old = write_csv(tmp_path / "b.csv", "", times, values, lines=["SiteID,2", "Longitude,-80", "Latitude,25"])
     panel = read_wind_toolkit(old)
     assert_panel(panel, ["2"], times, np.transpose([values]))
-    assert "time zone not told" in panel.source
-    refused(r"a.csv tells its data's time zone, .*b.csv doesn't: add the line Data Timezone,0", [old, path])
-    refused("time zone is 'EST': write hours", write_csv(tmp_path / "c.csv", 1, times, values, zone="EST"))
+    assert "time zone unknown" in panel.source
+    refused(r"a.csv names its data's time zone, .*b.csv doesn't: add the line Data Timezone,0", [old, path])
+    refused("gives the time zone 'EST': write hours", write_csv(tmp_path / "c.csv", 1, times, values, zone="EST"))
 
 
 def test_missing_rows_and_values_become_nan_and_years_follow_each_other(tmp_path):
@@ -145,7 +145,7 @@ def test_rows_of_an_srw_file_have_the_right_times_with_and_without_29_february(t
 def test_an_srw_file_without_an_id_is_called_by_its_name(tmp_path):
     path = write_srw(tmp_path / "lake.west.srw", "loc_id", 2012, range(8760), position=("lat??", "lon??"))
     assert read_wind_toolkit(path).tasks == ("lake",)
-    refused("lake.west.srw doesn't tell where its site is", path, near=MIAMI)
+    refused("lake.west.srw doesn't say where its site is", path, near=MIAMI)
 
 
 def test_hdf5_is_scaled_as_rex_does_it(tmp_path):
@@ -305,10 +305,10 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
     [
         (
             ["time,site,value", "2012-01-01,a,1"],
-            "is no file of the WIND Toolkit: none of its first lines starts with Year",
+            "is not a file of the WIND Toolkit: none of its first lines starts with Year",
         ),
         ([head(1), HEADER], "has a head and no rows: it may be cut short"),
-        ([head(1), HEADER, "2012,1,1,0,0,1,2,3"], "has 1 rows: a series needs two at least"),
+        ([head(1), HEADER, "2012,1,1,0,0,1,2,3"], "has 1 rows: a series needs at least two"),
         ([head(1), HEADER, "2012,1,1,0,0,1,2,3", "2012,1,1,0"], "line 4: Expected 8 columns, got 4.*cut short"),
         ([head(1), HEADER, "2012,1,1,0,0,1,2,3", "2012,1,1,0,5,1,2,three"], "line 4: .*invalid value 'three'"),
         ([head(1), HEADER, "2012,1,1,0,0,1,2", "2012,1,1,0,5,1,2"], "has 7 fields in its first row, 8 columns"),
@@ -326,7 +326,7 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
         ),
         (
             [head(1), HEADER, *(f"2012,1,1,0,{i},1,2,-99" for i in (0, 5))],
-            "wind speed -99 at .*: if that says .* missing",
+            "wind speed -99 at .*: if that stands .* missing",
         ),
         ([head(1), HEADER, *(f"2012,1,1,0,{i},1,2,inf" for i in (0, 5))], "the wind speed inf at 2012-01-01T00:00:00"),
         ([head(1), "Year,Month,Day,Hour,Minute,power (MW)", "2012,1,1,0,0,1"], "has no wind speed at 100 m: it has no"),
@@ -351,14 +351,14 @@ def test_faulty_srw_files_are_refused(tmp_path):
     refused("has 8784 rows, and its year is 2011: every hour", write_srw(tmp_path / "a.srw", 1, 2011, range(8784)))
     refused(r"has the year 'year\?\?' in line 1", write_srw(tmp_path / "a.srw", 1, "year??", range(8760)))
     (tmp_path / "a.srw").write_text("nothing\n" * 9)
-    refused("a.srw is no SAM wind file", tmp_path / "a.srw")
+    refused("a.srw is not a SAM wind file", tmp_path / "a.srw")
 
 
 def test_faulty_hdf5_files_are_refused(tmp_path, monkeypatch):
     times, values = clock("2012-01-01", 3), np.ones((3, 2), int)
     path = tmp_path / "a.h5"
     refused("has shape \\(3, 2\\): time_index and meta say \\(3, 1\\)", write_hdf5(path, times, values, [MIAMI]))
-    refused("time_index of .* has no times", write_hdf5(path, ["a", "b", "c"], values, [MIAMI] * 2))
+    refused("time_index of .* does not hold times", write_hdf5(path, ["a", "b", "c"], values, [MIAMI] * 2))
     refused("00:05:00 comes after a later one", write_hdf5(path, times[::-1], values, [MIAMI] * 2))
     refused("no wind speed at 90 m: there is 100 m", write_hdf5(path, times, values, [MIAMI] * 2), height=90)
     whole = path.read_bytes()
@@ -366,7 +366,7 @@ def test_faulty_hdf5_files_are_refused(tmp_path, monkeypatch):
     refused("a.h5 can't be read .*: it may be cut short", path, error=bd.FileError)
     with h5py.File(path, "w") as file:
         file["other"] = values
-    refused("has no meta and no time_index: it is no file of the WIND Toolkit as NREL's rex", path)
+    refused("has no meta and no time_index: it is not a file of the WIND Toolkit as NREL's rex", path)
     with h5py.File(path, "w") as file:
         file["meta"], file["time_index"] = np.zeros(2, [("latitude", float)]), np.zeros(3)
     refused("has no meta/longitude", path)
@@ -377,9 +377,9 @@ def test_faulty_hdf5_files_are_refused(tmp_path, monkeypatch):
 def test_paths_that_are_none_are_refused(tmp_path):
     refused("paths is empty", [])
     refused("nowhere does not exist: check the path", tmp_path / "nowhere", error=bd.FileError)
-    refused("is a folder without a file of the WIND Toolkit: their names end in .csv", tmp_path, error=bd.FileError)
+    refused("has no file of the WIND Toolkit: their names end in .csv", tmp_path, error=bd.FileError)
     (tmp_path / "a.txt").write_text("x")
-    refused("a.txt is a file, but none of the WIND Toolkit", tmp_path / "a.txt", error=bd.FileError)
+    refused("a.txt is not a file of the WIND Toolkit", tmp_path / "a.txt", error=bd.FileError)
     path = write_csv(tmp_path / "a.csv.gz", 1, clock("2012-01-01", 999), range(999))
     path.write_bytes(path.read_bytes()[:-9])
     refused("a.csv.gz can't be read .*: it may be cut short or damaged; copy or download", path, error=bd.FileError)

@@ -2,21 +2,12 @@
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
->>> def write(folder, site, latitude, speeds):
-...     head = f"SiteID,{site},Site Timezone,-5,Data Timezone,0,Longitude,-80.2,Latitude,{latitude}"
-...     rows = [f"2012,1,1,0,{5 * i},{speed}" for i, speed in enumerate(speeds)]
-...     lines = [head, "Year,Month,Day,Hour,Minute,wind speed at 100m (m/s)", *rows]
-...     _ = Path(folder, f"{site}.csv").write_text("\\n".join(lines))
+>>> lines = ["SiteID,7,Data Timezone,0,Longitude,-80.2,Latitude,25.8", "Year,Month,Day,Hour,Minute,windspeed_100m",
+...          "2012,1,1,0,0,5.0", "2012,1,1,0,5,5.5"]
 >>> with TemporaryDirectory() as folder:
-...     write(folder, 1, 26.5, [7.1, 7.2])
-...     write(folder, 2, 25.8, [5.0, 5.5])
-...     write(folder, 3, 25.9, [6.0, 6.5])
-...     panel = read_wind_toolkit(folder, near=(25.76, -80.19), sites=2)
->>> panel
-Panel('wind-toolkit': 2 steps × 2 streams, 2012-01-01T00:00:00 to 2012-01-01T00:05:00, 0 values missing)
->>> panel.tasks, panel.values
-(('2', '3'), array([[5. , 6. ],
-                    [5.5, 6.5]]))
+...     _ = Path(folder, "7.csv").write_text("\\n".join(lines))
+...     read_wind_toolkit(folder, near=(25.76, -80.19), within_km=20)
+Panel('wind-toolkit': 2 steps × 1 streams, 2012-01-01T00:00:00 to 2012-01-01T00:05:00, 0 values missing)
 """
 
 from __future__ import annotations
@@ -34,7 +25,7 @@ from braided.tables.panel import Panel
 from braided.types import Floats, Ints
 from braided.validate import choice, count, not_negative, positive, real
 
-MOST_SITES = 100_000
+MAX_SITES = 100_000
 EARTH_KM = 6371.0088  # mean radius
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
@@ -55,8 +46,8 @@ def read_wind_toolkit(
     """Return a panel of the sites in files, or folders of files: CSV of NREL's download service, .srw, HDF5.
 
     `near` (latitude, longitude) sorts the sites by distance; `sites` keeps the nearest, `within_km` those not farther.
-    `start` and `end` are ISO dates or times, both included; `variable` may be "wind direction". Times are UTC, save
-    in older CSV files, which don't tell their time zone: those stay as they are.
+    `start` and `end` are ISO dates or times, both included; `variable` may be "wind direction". Times are UTC, except
+    in older CSV files that don't name their time zone: those stay as they are.
     """
     high = positive(height, "height")
     unit = UNITS[choice(variable, "variable", tuple(UNITS))]
@@ -88,7 +79,7 @@ def read_wind_toolkit(
         for row, column in np.argwhere(np.isinf(rows.values) | (rows.values < 0)):
             raise InputError(
                 f"site {own[column]} has the {variable} {rows.values[row, column]:g} at {rows.times[row]} in "
-                f"{file.path}: if that says that it is missing, write NaN there; else download it again"
+                f"{file.path}: if that stands for a missing value, write NaN there; else download it again"
             )
         for row, column in np.argwhere((before != rows.values) & ~np.isnan(before) & ~np.isnan(rows.values)):
             raise InputError(
@@ -100,7 +91,7 @@ def read_wind_toolkit(
     which = "" if near is None else f", nearest to {near[0]:g}, {near[1]:g}"
     which += "" if within_km is None else f", within {within_km:g} km"
     source = (
-        f"NREL WIND Toolkit: {variable} ({unit}) at {high:g} m, {'UTC' if held[0].utc else 'time zone not told'}, "
+        f"NREL WIND Toolkit: {variable} ({unit}) at {high:g} m, {'UTC' if held[0].utc else 'time zone unknown'}, "
         f"{len(tasks)} sites{which}; cite Draxl, Clifton, Hodge and McCaa (2015), Applied Energy 151, 355-366"
     )
     return Panel("wind-toolkit", tuple(tasks), times, values, source)
@@ -110,7 +101,7 @@ def wind_toolkit_sites(paths: Paths) -> dict[str, Position]:
     """Return where the sites in files are, in degrees of latitude and longitude."""
     found: dict[str, Position] = {}
     for file in find(_paths(paths)):
-        _distances(file, (0.0, 0.0))  # refuses a file that doesn't tell
+        _distances(file, (0.0, 0.0))  # refuses a file without positions
         _check_positions(file, slice(None), found)
         found = dict(zip(file.names.tolist(), map(tuple, file.positions.tolist()), strict=True)) | found
     return found
@@ -130,7 +121,7 @@ def _span(start: str | None, end: str | None) -> Span:
 
 
 def _moments(text: str, name: str) -> Span:
-    """When a date or a time starts, and when it is over."""
+    """When a date or a time starts and ends."""
     try:
         first = datetime.fromisoformat(text)
         if first.tzinfo is not None:
@@ -144,7 +135,7 @@ def _moments(text: str, name: str) -> Span:
 def _choose(
     files: list[WindFile], near: Position | None, sites: int | None, within_km: float | None
 ) -> dict[str, Position]:
-    """The sites wanted, and where they are."""
+    """The chosen sites, and where they are."""
     most = None if sites is None else count(sites, "sites")
     limit = np.inf if within_km is None else not_negative(within_km, "within_km")
     if near is None and (sites, within_km) != (None, None):
@@ -153,7 +144,7 @@ def _choose(
     for file in files:
         away = np.zeros(len(file.names)) if near is None else _distances(file, near)
         order = np.argsort(away, kind="stable")[: max(1, int((away <= limit).sum()))][:most]
-        if len(order) > MOST_SITES:
+        if len(order) > MAX_SITES:
             raise InputError(f"there are {len(order)} sites: choose the nearest with near= and sites= or within_km=")
         for column in order:
             latitude, longitude = file.positions[column].tolist()
@@ -177,7 +168,7 @@ def _distances(file: WindFile, near: Position) -> Floats:
     if here.shape != (2,) or abs(here[0]) > np.pi / 2:
         raise InputError(f"near is {near!r}: give (latitude, longitude) in degrees, such as (25.76, -80.19)")
     if np.isnan(file.positions).any():
-        raise InputError(f"{file.path} doesn't tell where its site is: write its latitude and longitude into its head")
+        raise InputError(f"{file.path} doesn't say where its site is: write its latitude and longitude into its head")
     there = np.radians(file.positions)
     half = np.sin((there - here) / 2) ** 2
     chord = half[:, 0] + np.cos(here[0]) * np.cos(there[:, 0]) * half[:, 1]
@@ -185,7 +176,7 @@ def _distances(file: WindFile, near: Position) -> Floats:
 
 
 def _check_positions(file: WindFile, columns: Ints | slice, known: dict[str, Position]) -> None:
-    """Insist that a name means one place: sites of HDF5 files without names of their own are counted."""
+    """Refuse a name that means two places: the sites of HDF5 files without names are numbered."""
     for name, position in zip(file.names[columns].tolist(), file.positions[columns].tolist(), strict=True):
         if name in known and any(abs(a - b) > 0.01 for a, b in zip(position, known[name], strict=True)):
             raise InputError(
@@ -194,16 +185,16 @@ def _check_positions(file: WindFile, columns: Ints | slice, known: dict[str, Pos
 
 
 def _check_clocks(file: WindFile, rows: Rows, other_file: WindFile, other: Rows) -> None:
-    """Insist on one step, one phase, and one time zone."""
+    """Refuse files with different steps, phases or time zones."""
+    one, two = file.path, other_file.path
     if rows.step != other.step:
-        steps = f"{file.path} has a row every {rows.step}, {other_file.path} every {other.step}"
-        raise InputError(f"{steps}: give files of one step")
+        raise InputError(f"{one} has a row every {rows.step}, {two} every {other.step}: give files of one step")
     if (other.first - rows.first) % rows.step:
-        times = f"{file.path} has a row at {rows.first}, {other_file.path} at {other.first}"
+        times = f"{one} has a row at {rows.first}, {two} at {other.first}"
         raise InputError(f"{times}, and both one every {rows.step}: give files of one clock")
     if rows.utc != other.utc:
-        silent, tells = (other_file, file) if rows.utc else (file, other_file)
+        with_zone, without = (one, two) if rows.utc else (two, one)
         raise InputError(
-            f"{tells.path} tells its data's time zone, {silent.path} doesn't: add the line Data Timezone,0 to the head "
-            "of the latter if its times are UTC, Data Timezone,-5 if they are five hours behind"
+            f"{with_zone} names its data's time zone, {without} doesn't: add the line Data Timezone,0 to the head of "
+            "the latter if its times are UTC, Data Timezone,-5 if they are five hours behind"
         )

@@ -1,4 +1,4 @@
-"""The files of NREL's WIND Toolkit, CSV, SAM's .srw and HDF5: which sites they hold, and their rows."""
+"""Files of NREL's WIND Toolkit (CSV, SAM's .srw, HDF5): which sites they hold, and their rows."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from braided.files import is_there, reading
 from braided.types import Floats, Ints, Times
 
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
-UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # those that have one unit in all forms
-MOST_VALUES = 500_000_000  # 4 GB
+UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # variables with the same unit in all formats
+MAX_VALUES = 500_000_000  # 4 GB
 Span = tuple[np.datetime64, np.datetime64]  # the first moment, and the first one after
 
 
 class Rows(NamedTuple):
-    """What a file says of some of its sites."""
+    """The values of some sites of a file."""
 
     times: Times  # (rows,), rising
     values: Floats  # (rows, sites), NaN where one is missing
     step: np.timedelta64
     first: np.datetime64  # of the whole file, as is the last
     last: np.datetime64
-    utc: bool  # False where the file doesn't tell the time zone
+    utc: bool  # False where the file doesn't name its time zone
 
 
 class WindFile(Protocol):
-    """A file whose sites are known, and whose rows are read when they are wanted."""
+    """A file whose sites are known, and whose rows are read on demand."""
 
     path: Path
     names: NDArray[np.str_]  # (sites,)
-    positions: Floats  # (sites, 2), degrees of latitude and longitude, NaN where the file doesn't tell them
+    positions: Floats  # (sites, 2), degrees of latitude and longitude, NaN where the file doesn't say
 
     def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
-        """Return the rows of the sites at `columns`, which rise, within a span of time."""
+        """Return the rows of the sites at the rising `columns` within a span of time, and read no more than these."""
 
 
 def find(paths: Iterable[Path]) -> list[WindFile]:
-    """Return the files, for a folder those in it, by name."""
+    """Return the files; of a folder, the files in it, sorted by name."""
     found: list[Path] = []
     for path in paths:
         if not is_there(path):
@@ -57,8 +57,8 @@ def find(paths: Iterable[Path]) -> list[WindFile]:
             inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
         known = [own for own in inside if own.name.lower().endswith(SUFFIXES) and not own.name.startswith("._")]
         if not known:
-            what = "folder without a file" if path.is_dir() else "file, but none"
-            raise FileError(f"{path} is a {what} of the WIND Toolkit: their names end in {', '.join(SUFFIXES)}")
+            what = "has no file" if path.is_dir() else "is not a file"
+            raise FileError(f"{path} {what} of the WIND Toolkit: their names end in {', '.join(SUFFIXES)}")
         found += known
     if not found:
         raise InputError("paths is empty: give at least one file or folder")
@@ -66,20 +66,17 @@ def find(paths: Iterable[Path]) -> list[WindFile]:
 
 
 class TextFile:
-    """A CSV or .srw file: one site, and a line per time."""
+    """A CSV or .srw file: one site, one line per time."""
 
     def __init__(self, path: Path) -> None:
-        """Read the head, the lines before the first of numbers."""
+        """Read the head: the lines before the numbers."""
         self.path = path
         with reading(path), _open(path) as file:
             text = io.TextIOWrapper(file, "utf-8-sig", errors="replace")
             lines = [next(csv.reader([line.rstrip("\r\n")]), []) for line in islice(text, 20)]
         head = [[field.strip() for field in line] for line in lines]
         self.is_srw = path.name.lower().endswith(".srw")
-        if self.is_srw:
-            self._srw(head)
-        else:
-            self._csv(head)
+        (self._srw if self.is_srw else self._csv)(head)
         self.width = next((len(line) for line in head[self.skipped :] if any(line)), 0)
         if not self.width:
             raise InputError(f"{path} has a head and no rows: it may be cut short; download it again")
@@ -88,12 +85,12 @@ class TextFile:
         self.positions = np.array([[_number(self.about.get(key, "")) for key in ("latitude", "longitude")]])
 
     def _csv(self, head: list[list[str]]) -> None:
-        """Names and values in one line, or in one line each, or a line of names and one of values; then the columns."""
+        """Names and values in one line, or a pair per line, or a line of names and one of values; then the columns."""
         starts = [[field.lower() for field in line[:4]] == ["year", "month", "day", "hour"] for line in head]
         if not any(starts):
             raise InputError(
-                f"{self.path} is no file of the WIND Toolkit: none of its first lines starts with Year,Month,Day,Hour; "
-                "read a table of your own with read_table"
+                f"{self.path} is not a file of the WIND Toolkit: none of its first lines starts with "
+                "Year,Month,Day,Hour; read other tables with read_table"
             )
         self.skipped = starts.index(True) + 1
         *about, self.columns = head[: self.skipped]
@@ -105,7 +102,7 @@ class TextFile:
         """Five lines: place and year, a description, columns, units, heights."""
         self.skipped = 5
         if len(head) < 5 or len(head[0]) < 7 or "speed" not in ",".join(head[2]).lower():
-            raise InputError(f"{self.path} is no SAM wind file: line 1 must tell place and year, line 3 the columns")
+            raise InputError(f"{self.path} is not a SAM wind file: line 1 must give place and year, line 3 the columns")
         keys = ("locationid", "city", "state", "country", "year", "latitude", "longitude")
         self.about = dict(zip(keys, head[0], strict=False))
         columns = zip(head[2], head[4], strict=False)
@@ -113,12 +110,10 @@ class TextFile:
 
     def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
         """Return the rows of the one site within a span of time."""
-        pattern = re.compile(rf"{variable.replace(' ', ' ?')}(?: at |_)([0-9]+(?:\.[0-9]+)?) ?m\b", re.IGNORECASE)
-        matches = {place: match for place, name in enumerate(self.columns) if (match := pattern.match(name))}
-        place = at_height(self.path, variable, height, {float(match[1]): place for place, match in matches.items()})
+        place = at_height(self.path, variable, height, self.columns)
         if self.is_srw:
             (values,) = self._numbers([place])
-            times, utc = self._times_of_year(len(values)), True  # as SAM's manual says of the WIND Toolkit
+            times, utc = self._times_of_year(len(values)), True  # SAM's manual says so of the WIND Toolkit
         else:
             has_minute = [name.lower() for name in self.columns[4:5]] == ["minute"]
             *parts, values = self._numbers([*range(4 + has_minute), place])
@@ -130,7 +125,7 @@ class TextFile:
         return Rows(times[inside], values[inside, None], step, times[0], times[-1], utc)
 
     def _numbers(self, places: list[int]) -> list[Floats]:
-        """Some columns as numbers, all of them but the last without gaps."""
+        """Some columns as numbers."""
         import pyarrow as pa  # slow to import, here and below
         from pyarrow import csv as arrow_csv
 
@@ -140,15 +135,14 @@ class TextFile:
             )
         names = list(map(str, range(self.width)))
         wanted = [names[place] for place in places]
+        types = dict.fromkeys(wanted, pa.float64())
         with reading(self.path), _open(self.path) as file:
             data = file.read()
         try:
             table = arrow_csv.read_csv(
                 io.BytesIO(data),
-                read_options=arrow_csv.ReadOptions(use_threads=False, skip_rows=self.skipped, column_names=names),
-                convert_options=arrow_csv.ConvertOptions(
-                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.float64())
-                ),
+                arrow_csv.ReadOptions(use_threads=False, skip_rows=self.skipped, column_names=names),
+                convert_options=arrow_csv.ConvertOptions(include_columns=wanted, column_types=types),
             )
         except pa.ArrowInvalid as error:
             what = str(error).replace("Row #", "line ")
@@ -156,7 +150,7 @@ class TextFile:
         return [column.to_numpy() for column in table.columns]
 
     def _moments(self, *parts: Floats) -> tuple[Times, bool]:
-        """Times from columns of year to minute, in UTC if the file tells the time zone of its data."""
+        """Times from columns of year to minute, in UTC if the file names the time zone of its data."""
         given = np.array([*parts, np.zeros(len(parts[0]))][:5])
         whole = np.clip(np.nan_to_num(given), 0, 9999).astype(np.int64)
         year, month, day, hour, minute = whole
@@ -171,14 +165,12 @@ class TextFile:
         zone = self.about.get("datatimezone", self.about.get("timezone", ""))
         hours = 0.0 if zone.upper() in ("", "UTC", "GMT") else _number(zone)
         if not -14 <= hours <= 14:
-            raise InputError(
-                f"{self.path} says that its data's time zone is {zone!r}: write hours from UTC, such as -5"
-            )
+            raise InputError(f"{self.path} gives the time zone {zone!r}: write hours from UTC, such as -5")
         seconds = 3600 * hour + 60 * minute - round(3600 * hours)
         return days.astype("datetime64[s]") + seconds, zone != ""
 
     def _times_of_year(self, rows: int) -> Times:
-        """Times of the rows of a year, without 29 February if there are 365 days of them."""
+        """Times of the rows of a year, without 29 February if there are rows for 365 days only."""
         year = self.about["year"]
         if not re.fullmatch("[0-9]{4}", year):
             raise InputError(f"{self.path} has the year {year!r} in line 1: write the year of its rows there")
@@ -188,15 +180,15 @@ class TextFile:
         steps, rest = divmod(rows, 24 * len(days))
         if rest or not 1 <= steps <= 60 or 60 % steps:
             raise InputError(
-                f"{self.path} has {rows} rows, and its year is {year}: every hour of the year must have as many, with "
-                "or without 29 February; it may be cut short; download it again"
+                f"{self.path} has {rows} rows, and its year is {year}: every hour of the year must have the same "
+                "number, with or without 29 February; it may be cut short; download it again"
             )
         of_day = np.arange(24 * steps) * np.timedelta64(3600 // steps, "s")
         return (days.astype("datetime64[s]")[:, None] + of_day).ravel()
 
 
 class HDF5File:
-    """An HDF5 file as NREL's rex reads it: arrays of times × sites, of which only what is wanted is read."""
+    """An HDF5 file as NREL's rex reads it: arrays of times × sites."""
 
     def __init__(self, path: Path) -> None:
         """Read where the sites are."""
@@ -206,9 +198,8 @@ class HDF5File:
             fields = () if lacks else file["meta"].dtype.names or ()
             lacks += [] if lacks else [f"meta/{name}" for name in ("latitude", "longitude") if name not in fields]
             if lacks:
-                raise InputError(
-                    f"{path} has no {' and no '.join(lacks)}: it is no file of the WIND Toolkit as NREL's rex reads it"
-                )
+                what = f"{path} has no {' and no '.join(lacks)}"
+                raise InputError(f"{what}: it is not a file of the WIND Toolkit as NREL's rex reads it")
             meta = file["meta"]
             self.positions = np.stack([meta[name].astype(np.float64) for name in ("latitude", "longitude")], axis=1)
             key = next((name for name in ("gid", "site_id") if name in fields), None)
@@ -216,17 +207,16 @@ class HDF5File:
 
     def _open(self) -> Any:
         try:
-            import h5py  # not needed for the other forms
+            import h5py  # not needed for the other formats
         except ImportError as error:
             raise InputError(f"{self.path} needs h5py to be read: pip install 'braided[hdf5]'") from error
         return h5py.File(self.path, "r")
 
     def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
-        """Return the rows of the sites at `columns` within a span of time; nothing else is read."""
+        """Return the rows of the sites at `columns` within a span of time."""
         with reading(self.path), self._open() as file:
-            pattern = re.compile(rf"{variable.replace(' ', '')}_([0-9]+(?:\.[0-9]+)?)m")
-            heights = {float(match[1]): name for name in file if (match := pattern.fullmatch(name))}
-            dataset = file[at_height(self.path, variable, height, heights)]
+            names = list(file)
+            dataset = file[names[at_height(self.path, variable, height, names)]]
             times = self._times(file["time_index"][...])
             if dataset.shape != (len(times), len(self.names)):
                 raise InputError(
@@ -241,14 +231,14 @@ class HDF5File:
             about = dataset.attrs
             scale, offset = (float(np.squeeze(about.get(*key))) for key in (("scale_factor", 1), ("add_offset", 0)))
             missing = [np.squeeze(about[key]) for key in ("_FillValue", "fill_value", "missing_value") if key in about]
-            missing += [dataset.fillvalue] if dataset.fillvalue else []  # 0 if none was chosen, and a calm is no gap
+            missing += [dataset.fillvalue] if dataset.fillvalue else []  # it is 0 if none was set, and 0 is a calm
         numbers = stored.astype(np.float64)
         values = numbers * scale + offset if offset else numbers / scale  # rex does so
         values[np.isin(stored, missing)] = np.nan
         return Rows(times[inside], values, step, times[0], times[-1], True)
 
     def _times(self, stored: NDArray[Any]) -> Times:
-        """Texts as UTC, those without an offset, too."""
+        """Texts as UTC, with or without an offset."""
         import pyarrow as pa
 
         texts = pa.array([text.decode() if isinstance(text, bytes) else str(text) for text in stored])
@@ -257,13 +247,14 @@ class HDF5File:
                 return texts.cast(kind).to_numpy(zero_copy_only=False).astype("datetime64[s]")
             except pa.ArrowInvalid as error:
                 fault = error
-        raise InputError(
-            f"time_index of {self.path} has no times ({fault}): write 2012-01-01 00:00:00+00:00"
-        ) from fault
+        what = f"time_index of {self.path} does not hold times ({fault})"
+        raise InputError(f"{what}: write 2012-01-01 00:00:00+00:00") from fault
 
 
-def at_height(path: Path, variable: str, height: float, heights: dict[float, Any]) -> Any:
-    """Return what stands at a height."""
+def at_height(path: Path, variable: str, height: float, names: list[str]) -> int:
+    """Return which of the names is the variable at a height."""
+    pattern = re.compile(rf"{variable.replace(' ', ' ?')}(?: at |_)([0-9]+(?:\.[0-9]+)?) ?m\b", re.IGNORECASE)
+    heights = {float(match[1]): place for place, name in enumerate(names) if (match := pattern.match(name))}
     if height not in heights:
         there = f"there is {', '.join(f'{own:g}' for own in sorted(heights))} m; give one of them as height"
         remedy = there if heights else f"it has no {variable} at all; download it with that"
@@ -272,10 +263,10 @@ def at_height(path: Path, variable: str, height: float, heights: dict[float, Any
 
 
 def clock(times: Times, path: Path) -> np.timedelta64:
-    """Return the step of times, of which some may be missing."""
+    """Return the time between rows, of which some may be missing."""
     gaps = np.diff(times)
     if not len(gaps):
-        raise InputError(f"{path} has {len(times)} rows: a series needs two at least")
+        raise InputError(f"{path} has {len(times)} rows: a series needs at least two")
     for row in np.flatnonzero(gaps <= np.timedelta64(0)):
         what = "stands twice" if gaps[row] == np.timedelta64(0) else "comes after a later one"
         raise InputError(f"{times[row + 1]} {what} in {path}: keep one row per time, in order")
@@ -286,8 +277,8 @@ def clock(times: Times, path: Path) -> np.timedelta64:
 
 
 def check_size(steps: int, sites: int) -> None:
-    """Insist that so many values fit into memory."""
-    if steps * sites > MOST_VALUES:
+    """Refuse more values than fit in memory."""
+    if steps * sites > MAX_VALUES:
         raise InputError(
             f"{sites} sites × {steps} steps take {8e-9 * steps * sites:.0f} GB of memory: choose fewer with near= and "
             "sites=, or with start= and end="

@@ -33,15 +33,15 @@ from braided.types import Flags, Floats, Ints, Times
 from braided.validate import count
 
 READ_ROWS = 1 << 17  # at a time, at most
-FILE = 1 << 40  # a place is the number of a file times this, plus the line or row
+PLACES_PER_FILE = 1 << 40  # a place is the number of a file times this, plus the line or row
 
 
 class Chunk(NamedTuple):
     """Some rounds, in order of time."""
 
-    times: Times  # (n,), rising, also beyond the chunk before
-    tasks: tuple[str, ...]  # all seen so far; a later chunk only appends
-    values: Floats  # (n, tasks), NaN where a task has no value
+    times: Times  # (n,), rising, and after those of the chunk before
+    tasks: tuple[str, ...]  # the streams seen so far; a later chunk only appends
+    values: Floats  # (n, tasks), NaN where a stream has no value
     extras: Floats  # (n, tasks, features), NaN where one is missing
 
     def rows(self, which: slice) -> Chunk:
@@ -49,35 +49,24 @@ class Chunk(NamedTuple):
         return Chunk(self.times[which], self.tasks, self.values[which], self.extras[which])
 
     def without(self, tasks: Sequence[str]) -> Chunk:
-        """Return the rounds without some tasks."""
+        """Return the rounds without some streams."""
         kept = [place for place, task in enumerate(self.tasks) if task not in tasks]
         names = tuple(self.tasks[place] for place in kept)
         return Chunk(self.times, names, self.values[:, kept], self.extras[:, kept]) if tasks else self
 
 
 def stacked(chunks: Sequence[Chunk]) -> Chunk:
-    """Return chunks that follow each other as one; a task is missing before it is seen."""
+    """Return chunks that follow each other as one; a stream is missing before it is first seen."""
     tasks = chunks[-1].tasks
 
-    def column(name: str) -> Floats:
-        arrays = [getattr(chunk, name) for chunk in chunks]
+    def column(arrays: list[Floats]) -> Floats:
         whole = np.full((sum(map(len, arrays)), len(tasks), *arrays[0].shape[2:]), np.nan)
-        first = 0
-        for array in arrays:
-            whole[first : first + len(array), : array.shape[1]] = array
-            first += len(array)
+        for array, end in zip(arrays, np.cumsum([len(array) for array in arrays]), strict=True):
+            whole[end - len(array) : end, : array.shape[1]] = array
         return whole
 
-    return Chunk(np.concatenate([chunk.times for chunk in chunks]), tasks, column("values"), column("extras"))
-
-
-class _Rows(NamedTuple):
-    """Rows of a table as arrays; those of a wide one are all of one task, and hold a number per column."""
-
-    times: Ints
-    codes: Ints
-    numbers: Floats  # (n, columns)
-    places: Ints
+    times = np.concatenate([chunk.times for chunk in chunks])
+    return Chunk(times, tasks, column([chunk.values for chunk in chunks]), column([chunk.extras for chunk in chunks]))
 
 
 def open_rounds(
@@ -93,8 +82,8 @@ def open_rounds(
 ) -> Rounds:
     """Return the rounds of a CSV or Parquet file, of a list of files read as one, or of a data frame.
 
-    A table is long, with a column of times, one of tasks, one of values, and perhaps features of each sample; or wide,
-    with a column of times and one of values per task. Columns are guessed where they are not named. A chunk has about
+    A table is long, with a column of times, one of streams, one of values, and perhaps features of each sample; or
+    wide, with a column of times and one of values per stream. Columns that are not named are guessed. A chunk has about
     `batch_rows` samples. Rows may be out of order by up to `sort_rows` samples, which are kept in memory.
     """
     features = (features,) if isinstance(features, str) else tuple(features)
@@ -108,9 +97,8 @@ class Rounds:
     """A table, or several one after the other, as rounds in order of time; made by `open_rounds`.
 
     `name` and `columns` say what is read, `files` from where, `size` how much (bytes, or rows of a data frame),
-    `changed` when it was changed last, and `progress` which share of it, about, is in the chunks that the running
-    iteration has given.
-    `is_utc` tells, once a row is read, whether times had UTC offsets; then they are UTC.
+    `changed` when it was last changed, and `progress` about which share of it is in the chunks that the current
+    iteration has yielded. `is_utc` says, once a row is read, whether times had UTC offsets; then they are UTC.
     """
 
     def __init__(self, sources: list[Source], columns: Columns, batch_rows: int, sort_rows: int) -> None:
@@ -123,18 +111,17 @@ class Rounds:
         self.files = [source.file for source in sources if source.file is not None]
         self.is_utc = False
         self.progress = 0.0
-        self._sources = sources
-        self._batch_rows, self._sort_rows = batch_rows, sort_rows
+        self._sources, self._batch_rows, self._sort_rows = sources, batch_rows, sort_rows
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rounds from the start; a row that comes too late to be sorted is refused."""
         self.progress = 0.0
-        return _Run(self, self._sources, self._batch_rows, self._sort_rows).chunks()
+        return _Run(self).chunks()
 
-    def one_stream_only(self, task: str) -> str:
-        """Say what is wrong where every row is of the same task."""
+    def one_stream_only(self, name: str) -> str:
+        """Say what is wrong where every row is of the same stream."""
         return (
-            f"one stream only: column {self.columns.task!r} of {self.place} says {task!r:.80} in every row; sharing "
+            f"one stream only: column {self.columns.task!r} of {self.place} says {name!r:.80} in every row; sharing "
             "needs at least two; add the rows of another, or call the column that tells the streams apart 'site'"
         )
 
@@ -143,49 +130,65 @@ class Rounds:
         return f"Rounds({self.name!r}: {self.columns.describe()})"
 
 
+class _Rows(NamedTuple):
+    """Rows of a table as arrays; those of a wide one are all of one task, and hold a number per column."""
+
+    times: Ints
+    codes: Ints
+    numbers: Floats  # (n, columns)
+    places: Ints
+
+    def part(self, which: Any) -> _Rows:
+        return _Rows(*(array[which] for array in self))
+
+
 class _Run:
     """One iteration: rows are read, held back until they are sorted, and laid out as chunks."""
 
-    def __init__(self, rounds: Rounds, sources: list[Source], batch_rows: int, sort_rows: int) -> None:
+    def __init__(self, rounds: Rounds) -> None:
         self.rounds = rounds
-        self.sources = sources
-        samples = max(len(rounds.columns.tasks), 1)  # in a row, which are many if it is wide
-        self.batch = max(batch_rows // samples, 1)
-        self.window = sort_rows // samples
-        self.sort_rows = sort_rows
+        samples = max(len(rounds.columns.tasks), 1)  # in a row
+        self.batch = max(rounds._batch_rows // samples, 1)
+        self.window = rounds._sort_rows // samples
         self.share = 0.0  # of the input that is read
         self.rows_read, self.rows_given = 0, 0
         self.kind: Any = None  # of the times
-        self.codes: dict[str, int] = {}  # of the tasks, in the order in which they are read
+        self.codes: dict[str, int] = {}  # of the streams, in the order in which they are read
         self.tasks: list[str] = []  # in the order of the chunks
         self.positions: Ints = np.empty(0, np.int64)  # in it, of each code, or -1
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks. What is ready depends on the number of rows alone, not on how they were read."""
+        """All chunks. What is ready depends on the number of rows alone, not on how they were read.
+
+        Held back are the newest `window` rows, and the rest of their oldest round: it may go on.
+        """
         held: list[_Rows] = []
         done: int | None = None
         for rows, is_full in self.steps():
             if done is not None:
                 self.refuse_late(rows, done)
             held.append(rows)
-            if is_full:
-                ready, held = _split(held, self.window)
-                if ready:
-                    done = int(ready[-1].times[-1])
-                    yield from self.lay_out(ready)
+            n_ready = sum(len(rows.times) for rows in held) - self.window
+            if is_full and n_ready > 0:
+                whole = _sorted(held)
+                cut = int(np.searchsorted(whole.times, whole.times[n_ready - 1]))
+                held = [whole.part(slice(cut, None))]
+                if cut:
+                    done = int(whole.times[cut - 1])
+                    yield from self.lay_out(whole.part(slice(cut)))
         yield from self.lay_out(_sorted(held))
 
     def steps(self) -> Iterator[tuple[_Rows, bool]]:
         """The rows, cut where a batch is full."""
         room = self.batch
-        for number, source in enumerate(self.sources):
+        for number, source in enumerate(self.rounds._sources):
             for rows in self.read(number, source):
                 first = 0
                 while len(rows.times) - first >= room:
-                    yield _part(rows, slice(first, first + room)), True
+                    yield rows.part(slice(first, first + room)), True
                     first, room = first + room, self.batch
                 if first < len(rows.times):
-                    yield _part(rows, slice(first, None)), False
+                    yield rows.part(slice(first, None)), False
                     room -= len(rows.times) - first
 
     def read(self, number: int, source: Source) -> Iterator[_Rows]:
@@ -193,10 +196,10 @@ class _Run:
         columns = self.rounds.columns
         labels = [] if columns.task is None else [columns.task]
         numeric = columns.tasks or (columns.value, *columns.features)
-        before, total = (sum(source.size for source in some) for some in (self.sources[:number], self.sources))
+        before = sum(source.size for source in self.rounds._sources[:number])
         names = list(dict.fromkeys([columns.time, *labels, *numeric]))
         for batch, lines, share in source.batches(names, min(READ_ROWS, self.batch), labels):
-            places = lines + number * FILE
+            places = lines + number * PLACES_PER_FILE
 
             def where(row: int, places: Ints = places) -> str:
                 return self.where(places[row])
@@ -207,78 +210,75 @@ class _Run:
             if columns.task is not None:
                 tasks, rows = cells.labels(batch[columns.task], columns.task, where)
             codes = np.array([self.codes.setdefault(task, len(self.codes)) for task in tasks])[rows]
+            self.positions = np.append(self.positions, np.full(len(self.codes) - len(self.positions), -1))
             numbers = [cells.numbers(batch[name], name, where) for name in numeric]
-            self.share = (before + share * source.size) / total
+            self.share = (before + share * source.size) / self.rounds.size
             self.rows_read += len(times)
             yield _Rows(times, codes, np.stack(numbers, axis=1), places)
 
     def refuse_late(self, rows: _Rows, done: int) -> None:
-        """Refuse a row of a round that is gone."""
+        """Refuse a row of a round that has been yielded."""
         for row in np.flatnonzero(rows.times <= done)[:1]:
             time, place = self.shown(rows.times[row]), self.where(rows.places[row])
             raise InputError(
                 f"{self.rounds.columns.time} {time} at {place} comes after the rounds up to {self.shown(done)} were "
                 "complete: sort the table by time, or raise the number of rows that are sorted, now "
-                f"{self.sort_rows} (--sort-rows, or sort_rows= in Python)"
+                f"{self.rounds._sort_rows} (--sort-rows, or sort_rows= in Python)"
             )
 
-    def lay_out(self, pieces: list[_Rows]) -> Iterator[Chunk]:
+    def lay_out(self, rows: _Rows) -> Iterator[Chunk]:
         """Sorted rows as chunks of whole rounds, each of about a batch of rows, and never of many more cells."""
-        rows = _joined(pieces)
         first = 0
         while first < len(rows.times):
             newest = rows.times[min(first + self.batch, len(rows.times)) - 1]
             end = int(np.searchsorted(rows.times, newest, "right"))
             starts = first + np.flatnonzero(_starts(rows.times[first:end]))
-            n_tasks = np.count_nonzero(self.seen(rows.codes[first:end]) | (self.positions >= 0))
+            n_tasks = np.count_nonzero(self.present(rows.codes[first:end]) | (self.positions >= 0))
             borders = starts[:: max(2 * self.batch // n_tasks, 1)].tolist()
             for low, high in pairwise([*borders, end]):
                 self.rows_given += high - low
                 self.rounds.progress = max(self.rounds.progress, self.share * self.rows_given / self.rows_read)
-                yield self.chunk(_part(rows, slice(low, high)))
+                yield self.chunk(rows.part(slice(low, high)))
             first = end
 
-    def seen(self, codes: Ints) -> Flags:
-        """Which tasks are there."""
-        self.positions = np.append(self.positions, np.full(len(self.codes) - len(self.positions), -1))
-        there = np.zeros(len(self.codes), np.bool_)
-        there[codes] = True
-        return there
+    def present(self, codes: Ints) -> Flags:
+        """Which streams have a row, by code."""
+        return np.bincount(codes, minlength=len(self.codes)) > 0
 
     def chunk(self, rows: _Rows) -> Chunk:
         """Rows of whole rounds as a chunk."""
         names = list(self.codes)
-        for code in sorted(np.flatnonzero(self.seen(rows.codes) & (self.positions < 0)), key=names.__getitem__):
+        for code in sorted(np.flatnonzero(self.present(rows.codes) & (self.positions < 0)), key=names.__getitem__):
             self.positions[code] = len(self.tasks)
             self.tasks.append(names[code])
         starts = _starts(rows.times)
-        places = (np.cumsum(starts) - 1) * len(self.tasks) + self.positions[rows.codes]
+        slots = (np.cumsum(starts) - 1) * len(self.tasks) + self.positions[rows.codes]
         times = rows.times[starts]
-        order = np.arange(len(places))
+        order = np.arange(len(slots))
         last = np.empty(len(times) * len(self.tasks), np.int64)
-        last[places] = order  # of several rows in one cell, the last one stays
-        for row in np.flatnonzero(last[places] != order)[:1]:
-            self.refuse_twice(_part(rows, [row, last[places[row]]]))
+        last[slots] = order  # of several rows in one cell, the last one stays
+        for row in np.flatnonzero(last[slots] != order)[:1]:
+            self.refuse_twice(rows.part([row, last[slots[row]]]))
         grid = np.full((len(last), rows.numbers.shape[1]), np.nan)
-        grid[places] = rows.numbers
+        grid[slots] = rows.numbers
         stamps = times if self.kind == "int64" else times.view("datetime64[us]")
         columns = self.rounds.columns
         if columns.form == "wide":
             return Chunk(stamps, columns.tasks, grid, np.empty((*grid.shape, 0)))
         cube = grid.reshape(len(times), len(self.tasks), -1)
-        extras = np.ascontiguousarray(cube[:, :, 1:])
-        return Chunk(stamps, tuple(self.tasks), np.ascontiguousarray(cube[:, :, 0]), extras)
+        values, extras = np.ascontiguousarray(cube[:, :, 0]), np.ascontiguousarray(cube[:, :, 1:])
+        return Chunk(stamps, tuple(self.tasks), values, extras)
 
     def refuse_twice(self, rows: _Rows) -> None:
         """Refuse two rows of one cell."""
         columns = self.rounds.columns
-        task = list(self.codes)[rows.codes[0]]
-        whose = f" of {columns.task} {task!r:.80}" * (columns.task is not None)
+        name = list(self.codes)[rows.codes[0]]
+        whose = f" of {columns.task} {name!r:.80}" * (columns.task is not None)
         what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
         if columns.task is None:
             remedy = ": keep one, or name the column that tells the streams apart (--stream, or task= in Python)"
         elif len(self.codes) == 1:
-            remedy = f", and there is {self.rounds.one_stream_only(task)}"
+            remedy = f", and there is {self.rounds.one_stream_only(name)}"
         else:
             remedy = ": keep one, or call the column that tells the streams apart 'site'"
         raise InputError(what + remedy)
@@ -289,19 +289,11 @@ class _Run:
 
     def where(self, *places: int) -> str:
         """Where a reader of the files finds some rows."""
-        files = [self.sources[place // FILE] for place in places]
-        numbers = [str(place % FILE) for place in places]
+        files = [self.rounds._sources[place // PLACES_PER_FILE] for place in places]
+        numbers = [str(place % PLACES_PER_FILE) for place in places]
         if len(set(files)) == 1:
             return f"{files[0].unit}{'s' * (len(files) > 1)} {' and '.join(numbers)} of {files[0].place}"
         return " and ".join(f"{f.unit} {number} of {f.place}" for f, number in zip(files, numbers, strict=True))
-
-
-def _part(rows: _Rows, which: Any) -> _Rows:
-    return _Rows(*(array[which] for array in rows))
-
-
-def _joined(pieces: list[_Rows]) -> _Rows:
-    return pieces[0] if len(pieces) == 1 else _Rows(*map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def _starts(times: Ints) -> Flags:
@@ -309,29 +301,8 @@ def _starts(times: Ints) -> Flags:
     return np.append(True, times[1:] != times[:-1])
 
 
-def _sorted(pieces: list[_Rows]) -> list[_Rows]:
-    """The same rows in order of time, in that of the file where it is the same; at no cost if they are already."""
-    if all((rows.times[1:] >= rows.times[:-1]).all() for rows in pieces) and all(
-        before.times[-1] <= after.times[0] for before, after in pairwise(pieces)
-    ):
-        return pieces
-    rows = _joined(pieces)
-    return [_part(rows, np.argsort(rows.times, kind="stable"))]
-
-
-def _split(pieces: list[_Rows], window: int) -> tuple[list[_Rows], list[_Rows]]:
-    """The oldest rounds, sorted, and what is held back: more than the newest `window` rows, by whole rounds."""
-    total = sum(len(rows.times) for rows in pieces)
-    if total <= window:
-        return [], pieces
-    pieces = _sorted(pieces)
-    row = total - window - 1  # the newest but `window`: its round may go on
-    for rows in pieces:
-        if row < len(rows.times):
-            oldest = rows.times[row]
-            break
-        row -= len(rows.times)
-    cuts = [int(np.searchsorted(rows.times, oldest)) for rows in pieces]
-    ready = [_part(rows, slice(cut)) for rows, cut in zip(pieces, cuts, strict=True) if cut]
-    held = [_part(rows, slice(cut, None)) for rows, cut in zip(pieces, cuts, strict=True) if cut < len(rows.times)]
-    return ready, held
+def _sorted(pieces: list[_Rows]) -> _Rows:
+    """The rows in order of time, and of the file where times are the same; without a copy if they are already."""
+    rows = pieces[0] if len(pieces) == 1 else _Rows(*map(np.concatenate, zip(*pieces, strict=True)))
+    is_sorted = (rows.times[1:] >= rows.times[:-1]).all()
+    return rows if is_sorted else rows.part(np.argsort(rows.times, kind="stable"))
