@@ -1,7 +1,6 @@
 """Write files whole or not at all, one process at a time, and never over a file that braided did not make.
 
-Every file that braided writes carries a mark. A file without it belongs to someone else, and is never overwritten or
-deleted.
+Every file that braided writes carries a mark. A file without it is never overwritten or deleted.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from os import PathLike
 from pathlib import Path
 from time import sleep
@@ -48,8 +47,16 @@ def reading(path: str | PathLike[str], *more: type[Exception]) -> Iterator[None]
         raise unreadable(path, error, "it may be cut short or damaged; copy or download it again") from error
 
 
+@contextlib.contextmanager
+def _writing(path: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"can't write to {path} ({error.strerror or error}): {remedy}") from error
+
+
 def mark_of(kind: str) -> str:
-    """Return the mark of files of a kind: one of another kind is not written over either."""
+    """Return the mark of files of a kind: a file of another kind is not overwritten either."""
     return f"{MARK} ({kind})"
 
 
@@ -60,31 +67,33 @@ def write_whole(contents: Mapping[Path, bytes], mark: str | None, remedy: str = 
     """
     for path in contents:
         insist_own(path, mark, remedy)
-    drafts: dict[Path, Path] = {}
-    path = Path()
+    drafts = {path.with_name(f".{path.name}.{DRAFT}{secrets.token_hex(4)}"): path for path in contents}
     try:
-        for path, content in contents.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_name(f".{path.name}.{DRAFT}{secrets.token_hex(4)}")
-            drafts[draft] = path
-            with draft.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
         for draft, path in drafts.items():
-            draft.replace(path)
-        for folder in {path.parent for path in contents}:
-            _settle(folder)
-    except OSError as error:
-        raise FileError(f"can't write to {path.parent} ({error.strerror or error}): {remedy}") from error
+            with _writing(path.parent, remedy):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with draft.open("xb") as file:
+                    file.write(contents[path])
+                    file.flush()
+                    os.fsync(file.fileno())
+        for draft, path in drafts.items():
+            with _writing(path.parent, remedy):
+                draft.replace(path)
     finally:
         for draft in drafts:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
+    for folder in {path.parent for path in contents}:
+        with contextlib.suppress(OSError):  # new names outlive a loss of power, where the system can do that
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def remove_drafts(path: Path) -> None:
-    """Remove what writers of this file left behind when they were killed."""
+    """Remove the drafts of this file that killed writers left behind."""
     for draft in path.parent.iterdir() if path.parent.is_dir() else ():
         if re.fullmatch(rf"\.{re.escape(path.name)}\.{DRAFT}[0-9a-f]{{8}}", draft.name):
             draft.unlink(missing_ok=True)
@@ -94,22 +103,19 @@ def remove_drafts(path: Path) -> None:
 
 
 def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None:
-    """Refuse to write over a file that braided did not make; an empty one is anybody's.
+    """Refuse to overwrite a file that braided did not make, unless it is empty.
 
-    A mark that ends in a line break stands at the start of the file, any other one near it, or near the end of Parquet.
+    A mark that ends in a line break stands at the start of the file, any other near the start, or near the end of
+    Parquet.
     """
     if path.exists() and not path.is_file():
         raise FileError(f"can't write to {path} (not a regular file): {remedy}")
-    try:
-        with path.open("rb") as file:
-            near = file.read(MARKED_AT_START)
-            if near.startswith(b"PAR1"):
-                file.seek(max(file.seek(0, os.SEEK_END) - MARKED_AT_END, 0))
-                near = file.read()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise FileError(f"can't write to {path} ({error.strerror or error}): {remedy}") from error
+    near = b""
+    with _writing(path, remedy), contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        near = file.read(MARKED_AT_START)
+        if near.startswith(b"PAR1"):
+            file.seek(max(file.seek(0, os.SEEK_END) - MARKED_AT_END, 0))
+            near = file.read()
     sign = (mark or "").encode()
     marked = sign and (near.startswith(sign) if sign.endswith(b"\n") else sign in near)
     if near and not marked:
@@ -118,7 +124,7 @@ def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None
 
 
 def remove_own(marks: Mapping[Path, str]) -> None:
-    """Delete files that braided made, given the mark of each; if one is not, refuse before any is deleted."""
+    """Delete files that braided made, given the mark of each; refuse before any is deleted if one is not."""
     for path, mark in marks.items():
         insist_own(path, mark)
     for path in marks:
@@ -131,15 +137,12 @@ def insist_apart(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
     Paths are compared as files, however they are written.
     """
     outputs = list(outputs)
-    for source in inputs:
-        for target in outputs:
-            if _is_same(source, target):
-                spelled = f" (as {source})" * (str(source) != str(target))
-                raise InputError(f"{target} is an input of this command{spelled}: choose another path to write to")
-            if source.resolve().is_relative_to(target.resolve()):
-                raise InputError(
-                    f"{source} is an input of this command: choose another folder to write to than {target}"
-                )
+    for source, target in product(inputs, outputs):
+        if _is_same(source, target):
+            spelled = f" (as {source})" * (str(source) != str(target))
+            raise InputError(f"{target} is an input of this command{spelled}: choose another path to write to")
+        if source.resolve().is_relative_to(target.resolve()):
+            raise InputError(f"{source} is an input of this command: choose another folder to write to than {target}")
     for one, other in combinations(outputs, 2):
         if _is_same(one, other):
             raise InputError(f"{one} and {other} are the same file: give each output a path of its own")
@@ -147,9 +150,12 @@ def insist_apart(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
 
 def _is_same(one: Path, other: Path) -> bool:
     try:
-        return os.path.samefile(one, other)  # also by a link, or in other letters where these are alike
-    except OSError:  # one of them is not there
+        return os.path.samefile(one, other)  # also through a link, or in other letters where case does not count
+    except OSError:  # one of them does not exist
         return one.resolve() == other.resolve()
+
+
+# Locks ------------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -166,18 +172,18 @@ def sole_writer(*, folder: Path | None = None, file: Path | None = None) -> Iter
             if target is None:
                 continue
             place = target.resolve() / ".lock" if target is folder else _lock_of(target)
-            try:
+            pid = place.with_name(f"{place.name}.pid")
+            with _writing(target, remedy):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 lock = FileLock(place, timeout=0, is_singleton=True, thread_local=True)
                 is_first = not lock.is_locked
-                held.enter_context(lock)
+                try:
+                    held.enter_context(lock)
+                except Timeout as error:
+                    raise FileError(f"{target} is in use by {_holder(pid)}: wait for it to end, or {remedy}") from error
                 if is_first:
-                    _write_pid(_pid_of(place))
-                    held.callback(_pid_of(place).unlink, missing_ok=True)
-            except Timeout as error:
-                raise FileError(f"{target} is in use by {_holder(place)}: wait for it to end, or {remedy}") from error
-            except OSError as error:
-                raise FileError(f"can't write to {target} ({error.strerror or error}): {remedy}") from error
+                    _write_pid(pid)
+                    held.callback(pid.unlink, missing_ok=True)
         yield
 
 
@@ -192,16 +198,10 @@ def _lock_of(file: Path) -> Path:
     return file.parent.resolve() / f".{file.name}.lock"
 
 
-def _pid_of(lock: Path) -> Path:
-    return lock.with_name(f"{lock.name}.pid")
-
-
 def _write_pid(path: Path) -> None:
     """Write the id of this process, unless something else is there."""
-    try:
+    with _writing(path, "move it away"):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    except OSError as error:
-        raise FileError(f"can't write to {path} ({error.strerror or error}): move it away") from error
     with os.fdopen(handle, "r+b") as file:
         if not re.fullmatch(rb"\d*\n?", file.read(64)):
             raise FileError(f"{path} exists already, and holds no process id: move it away")
@@ -210,10 +210,10 @@ def _write_pid(path: Path) -> None:
         file.write(f"{os.getpid()}\n".encode())
 
 
-def _holder(lock: Path) -> str:
+def _holder(pid: Path) -> str:
     for _ in range(20):
         with contextlib.suppress(OSError, ValueError):
-            return f"process {int(_pid_of(lock).read_text())}"
+            return f"process {int(pid.read_text())}"
         sleep(0.05)  # the holder has the lock and is about to write its id
     return "another process"
 
@@ -239,31 +239,15 @@ def read_plan(path: Path, what: str) -> dict[str, Any]:
 
 
 def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
-    """Write down the plan of what is about to be done, or check that it is the one that is there."""
+    """Write the plan of what is about to be done, or check that the plan that is there is the same."""
     about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
     held = read_plan(path, what) if path.exists() else about
     for name in sorted(about.keys() | held.keys(), key=lambda name: (name != "table", name)):
         if held.get(name) != about.get(name):
-            found, wanted = (_short(one.get(name)) for one in (held, about))
+            texts = [json.dumps(one.get(name)) for one in (held, about)]
+            found, wanted = (text if len(text) <= 60 else f"{text:.57}…" for text in texts)
             raise FileError(
                 f"{path.parent} holds a {what} {'of' if name == 'table' else 'with'} {name} {found}, not {wanted}: "
                 "choose another folder (--out), or start again (--fresh)"
             )
-    write_whole(
-        {path: as_json(about, PLAN_MARK)}, PLAN_MARK
-    )  # also where it is the same, to find out at once whether it can be written
-
-
-def _settle(folder: Path) -> None:
-    """See to it that new names outlive a loss of power, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    write_whole({path: as_json(about, PLAN_MARK)}, PLAN_MARK)  # even if it is the same: now it is known to be writable
