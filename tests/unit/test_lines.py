@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braided as bd
-from braided.tables.lines import LONGEST_LINE, MOST_CANDIDATES, Lines, read_lines
+from braided.tables.lines import LINE_BYTES, MAX_CANDIDATES, Lines, read_lines
 from tests.runs.bad_lines import bad_lines
 
 HEADER, ROW = "time,site,wind", '{"time": 1, "site": "a", "wind": 5.5}'
@@ -44,14 +44,14 @@ def test_a_line_of_100_mb_is_one_bad_line_and_is_never_held_whole():
     tracemalloc.stop()
     assert (one, two, line) == (1, 2, b"short\n")
     assert str(error).startswith("line 1 has 104,857,600 bytes: send at most 1,048,576")
-    assert peak < 5 * LONGEST_LINE
+    assert peak < 5 * LINE_BYTES
 
 
 @given(st.lists(st.binary(max_size=30), max_size=9), st.integers(1, 9))
 def test_reading_in_small_parts_cuts_at_newlines_and_drops_what_is_too_long(pieces, longest):
     text = b"\n".join(pieces)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("braided.tables.lines.LONGEST_LINE", longest)
+        patch.setattr("braided.tables.lines.LINE_BYTES", longest)
         found = list(read_lines(io.BytesIO(text)))
     whole = io.BytesIO(text).readlines()
     assert [number for number, _ in found] == list(range(1, len(whole) + 1))
@@ -169,11 +169,11 @@ def test_a_bad_first_row_does_not_lose_the_header(header, bad):
 
 
 def test_the_header_outlives_any_number_of_bad_rows_and_bad_rows_any_header():
-    bad = [f"none,{n},calm" for n in range(3 * MOST_CANDIDATES)]
+    bad = [f"none,{n},calm" for n in range(3 * MAX_CANDIDATES)]
     for header, before in ((HEADER, bad), ("when;north;south", bad)):
         lines = Lines()
         parsed(lines, [*before, header])
-        assert len(lines._candidates) <= MOST_CANDIDATES
+        assert len(lines._candidates) <= MAX_CANDIDATES
         row = lines.parse("2024-01-01,a,5" if header is HEADER else "2024-01-01;4;5", 999)
         assert row is not None
         assert len(lines.rejected) == len(before)

@@ -1,4 +1,4 @@
-"""Which columns of a table hold times, tasks and values: named, or guessed from their names and first rows."""
+"""Which columns of a table hold times, streams and values: named, or guessed from their names and first rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ GUESSES = {
     "value": ("value", "y", "target", "load"),
 }
 NO_VALUES = {"", "lat", "lon", "latitude", "longitude", "height", "altitude", *GUESSES["time"], *GUESSES["task"]}
-ADVICE = {"time": "timestamp or time or date or year", "task": "site or task or station or id", "value": "value"}
+ADVICE = {"time": "timestamp or time or date or year", "task": "site or stream or station or id", "value": "value"}
+BY_NAME = "name the column that tells the streams apart (--stream, or task= in Python)"
 
 
 class Columns(NamedTuple):
@@ -37,31 +38,27 @@ class Columns(NamedTuple):
     value: str  # "" in a wide table
     features: tuple[str, ...]
     form: Literal["long", "wide"]
-    guessed: bool  # or every one was named
-    tasks: tuple[str, ...] = ()  # of a wide table
+    guessed: bool  # at least one of them
+    tasks: tuple[str, ...] = ()  # the streams of a wide table
 
     @classmethod
     def restore(cls, saved: Mapping[str, Any]) -> Columns | None:
-        """Return the columns that `_asdict` gave this for; None if it gave nothing of the kind."""
+        """Return the columns that `_asdict` described as `saved`; None if it can't have done so."""
         try:
             columns = cls(**saved)
+            names = (columns.time, columns.value, columns.task or "", *columns.features, *columns.tasks)
         except TypeError:
             return None
-        names = (columns.time, columns.value, columns.task or "")
-        lists = (columns.features, columns.tasks)
-        is_text = all(isinstance(name, str) for name in names) and all(
-            isinstance(one, tuple) and all(isinstance(name, str) for name in one) for one in lists
-        )
-        return columns if is_text else None
+        lists = isinstance(columns.features, tuple) and isinstance(columns.tasks, tuple)
+        return columns if lists and all(isinstance(name, str) for name in names) else None
 
     def describe(self) -> str:
         """Say in a sentence which they are."""
-        features = f", feature{'s' * (len(self.features) > 1)} {', '.join(map(repr, self.features))}"
-        rest = (
-            f"stream {self.task!r}, value {self.value!r}{features * bool(self.features)}"
-            if self.form == "long"
-            else f"a column for each of {len(self.tasks)} streams"
-        )
+        rest = f"a column for each of {len(self.tasks)} streams"
+        if self.form == "long":
+            rest = f"stream {self.task!r}, value {self.value!r}"
+        if self.features:
+            rest += f", feature{'s' * (len(self.features) > 1)} {', '.join(map(repr, self.features))}"
         return f"{self.form} table: time {self.time!r}, {rest}{' (guessed)' * self.guessed}"
 
 
@@ -85,11 +82,11 @@ def choose(
     def one(role: str, name: str | None, fits: list[str]) -> str:
         if len(fits) == 1:
             return fits[0]
-        option = "--stream" if role == "task" else f"--{role}"
-        what, remedy = f"column {name!r}", f"give another name as {role}= ({option} on the command line)"
+        word = "stream" if role == "task" else role
+        what, remedy = f"column {name!r}", f"give another name as {role}= (--{word} on the command line)"
         if name is None:
-            what = f"{option[2:]} column"
-            remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= ({option} on the command line)"
+            what = f"{word} column"
+            remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= (--{word} on the command line)"
         count = f"{len(fits)} columns that may be the {what}" if fits else f"no {what}"
         raise InputError(f"{source.place} has {count}; its columns are {listed(names)}: {remedy}")
 
@@ -104,16 +101,16 @@ def choose(
         others = [own for own in others if own not in times]
         series = [own for own in series if own not in times]
     time = one("time", time, times)
-    if task is None and not tasks and (len(series) > 1 or value is not None):
+    if task is None and not tasks and (len(series) > 1 or value is not None):  # a wide table
         if value is not None:
             raise InputError(
-                f"{source.place} has no stream column, and value={value!r} (--value) names one column: name the stream "
-                "column, too (--stream, or task= in Python), or leave the value out to read one column per stream"
+                f"{source.place} has no stream column, and value={value!r} (--value) names one column: {BY_NAME}, "
+                "or leave the value out to read one column per stream"
             )
         if features:
             raise InputError(
                 f"features={tuple(features)!r} are columns of a long table, and {source.place} is wide, a column per "
-                "stream: name the column that tells the streams apart (--stream, or task= in Python), or leave them out"
+                f"stream: {BY_NAME}, or leave them out"
             )
         for own in series:
             one("value", own, [own] * counts[own])
@@ -122,11 +119,11 @@ def choose(
     values = fitting("value", value)
     if not values and value is None:
         values = [own for own in others if own != task]
-        if 1 < len(values) == len(set(values)):  # a single one is it, and text in it will be told with its line
+        if 1 < len(values) == len(set(values)):  # a single one is it, and text in it will be reported with its line
             values = [own for own in values if own in series]
     value = one("value", value, values)
     for name in features:
         one("features", name, fitting("features", name))
         if name in (time, task, value):
-            raise InputError(f"features has {name!r}, which is the time, task or value itself: leave it out")
+            raise InputError(f"features has {name!r}, which is the time, stream or value itself: leave it out")
     return Columns(time, task, value, tuple(features), "long", guessed)

@@ -1,7 +1,7 @@
 """Lines: rows that arrive one at a time, as JSON objects or as CSV after a header, read by the rules of tables.
 
-Lines come from outside and may hold anything. One that can't be used raises an InputError that names it, and changes
-nothing else. The first line that gives a row settles whether the stream is JSON or CSV, and which columns it has.
+Lines come from outside and may hold anything. A line that can't be used raises an InputError that names it, and
+changes nothing. The first line that gives a row decides whether the input is JSON or CSV, and which columns it has.
 
 >>> lines = Lines()
 >>> lines.parse('{"time": "2024-01-01T00:00", "site": "north", "wind": 5.5}', 1)
@@ -17,6 +17,7 @@ import csv
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Literal, NamedTuple, final
 
@@ -27,14 +28,14 @@ from braided.tables.csv_file import DELIMITERS, wrong_width
 from braided.tables.sources import Frame
 from braided.validate import LARGEST_VALUE
 
-LONGEST_LINE = 1 << 20  # bytes
-LONGEST_NAME = 1000  # characters of a stream's name
-LARGEST_TIME = 1 << 60  # so that differences of times fit 64 bits
-MOST_CANDIDATES = 20  # lines that may turn out to be the header
+LINE_BYTES = 1 << 20  # at most
+NAME_CHARACTERS = 1000  # of a stream, at most
+LARGEST_TIME = 1 << 60  # so that differences of times fit in 64 bits
+MAX_CANDIDATES = 20  # lines that may turn out to be the header
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, and unpaired surrogates
 DECIMAL = re.compile(r"-?\d{1,18}(\.\d+)?", re.ASCII)
-LONG_INTEGER = re.compile(r"[+-]?\d{20,}", re.ASCII)  # more than 64 bits: a fault of the sender, as in JSON
-NAME_REMEDY = f"write a name of at most {LONGEST_NAME:,} characters, without control characters"
+LONG_INTEGER = re.compile(r"[+-]?\d{20,}", re.ASCII)  # more than 64 bits: the sender's mistake, as in JSON
+NAME_REMEDY = f"write a name of at most {NAME_CHARACTERS:,} characters, without control characters"
 NUMBER_REMEDY = f"write a finite number, of at most {LARGEST_VALUE:g} or 64 bits, or NA"
 DATE = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 
@@ -44,29 +45,28 @@ class OutOfOrderError(InputError):
 
 
 class Row(NamedTuple):
-    """What a line says: one value, or in a wide form one per task; NaN where it is missing."""
+    """The content of a line: one value, or one per stream if the input is wide; NaN where it is missing."""
 
     time: int  # microseconds, or a whole number
     is_dated: bool
     is_utc: bool
-    values: dict[str, float]  # by task
+    values: dict[str, float]  # by stream
     extras: dict[str, list[float]]
 
     def insist_new(self, other: Row, number: int) -> None:
-        """Refuse a line of the same round that gives a task again."""
+        """Refuse a line of the same round that gives a stream again."""
         if twice := self.values.keys() & other.values.keys():
             names = cells.listed(sorted(twice))
             raise OutOfOrderError(f"line {number} gives {names} for the second time in a round: send each once")
 
     def with_more(self, other: Row) -> Row:
-        """Return this with the values of another at the same time."""
+        """Return this with the values of another row of the same time."""
         return self._replace(values=self.values | other.values, extras=self.extras | other.extras)
 
     def without(self, tasks: Sequence[str]) -> Row:
-        """Return this without some tasks."""
-        kept = [task for task in self.values if task not in tasks]
-        values, extras = {task: self.values[task] for task in kept}, {task: self.extras[task] for task in kept}
-        return self._replace(values=values, extras=extras)
+        """Return this without some streams."""
+        values = {task: value for task, value in self.values.items() if task not in tasks}
+        return self._replace(values=values, extras={task: self.extras[task] for task in values})
 
 
 Check = Callable[[Row], Row]  # returns the row to keep, or refuses it by an InputError
@@ -83,16 +83,16 @@ class Header(NamedTuple):
 
 
 def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes | InputError]]:
-    """Yield the lines of a file with their numbers, each as soon as its end is there, in bounded memory.
+    """Yield the lines of a file with their numbers, each as soon as its end has arrived, in bounded memory.
 
-    A line that is longer than LONGEST_LINE is dropped while it is read, and an InputError stands for it.
+    A line that is longer than LINE_BYTES is dropped while it is read, and an InputError is yielded in its place.
     """
     number = 0
     try:
-        while part := file.readline(LONGEST_LINE):
+        while part := file.readline(LINE_BYTES):
             line, size, number = part, len(part), number + 1
-            while len(part) == LONGEST_LINE and not part.endswith(b"\n"):
-                part = file.readline(LONGEST_LINE)
+            while len(part) == LINE_BYTES and not part.endswith(b"\n"):
+                part = file.readline(LINE_BYTES)
                 size += len(part)
             yield number, line if size == len(line) else _too_long(number, size)
     except OSError as error:
@@ -100,12 +100,12 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes | InputError]]:
 
 
 def _too_long(number: int, size: int) -> InputError:
-    return InputError(f"line {number} has {size:,} bytes: send at most {LONGEST_LINE:,}, and a newline after each row")
+    return InputError(f"line {number} has {size:,} bytes: send at most {LINE_BYTES:,}, and a newline after each row")
 
 
 @final
 class Lines:
-    """Parses lines; columns are those of `known`, or those that are named, or guessed from the first row.
+    """Parses lines; columns are those of `known`, or named, or guessed from the first row.
 
     `rejected` collects an InputError for each line that might have been the header of a CSV, and was not.
     """
@@ -127,7 +127,7 @@ class Lines:
         self._candidates: list[Header] = []
 
     def unsettled(self) -> Lines:
-        """Return a parser of the same form and header that has not seen a row yet."""
+        """Return a parser with the same form and header that has not seen a row yet."""
         fresh = Lines(*self._named)
         fresh.form, fresh._header, fresh.rejected = self.form, self._header, self.rejected
         return fresh
@@ -135,12 +135,15 @@ class Lines:
     def parse(self, line: str | bytes, number: int, check: Check = lambda row: row) -> Row | None:
         """Return the row in a line, or None for an empty line, a header, and a line that may be a header.
 
-        A line that can't be used, or whose row `check` refuses, raises an InputError and changes nothing. The columns
-        of a wide form, one per task, are those of its first row.
+        A line that can't be used, or whose row `check` refuses, raises an InputError and changes nothing. The streams
+        of a wide input are the columns of its first row.
         """
-        if len(line) > LONGEST_LINE:
+        if len(line) > LINE_BYTES:
             raise _too_long(number, len(line))
-        text = _decoded(line, number).strip("\r\n\ufeff")
+        try:
+            text = (line if isinstance(line, str) else line.decode()).strip("\r\n\ufeff")
+        except UnicodeDecodeError as error:
+            raise InputError(f"line {number} is not UTF-8 text ({error.reason}): send it as UTF-8") from error
         if not text or text.isspace():
             return None
         if self._header is not None:
@@ -154,7 +157,7 @@ class Lines:
         return self._before_the_header(text, number, check)
 
     def _before_the_header(self, text: str, number: int, check: Check) -> Row | None:
-        """Parse a line as a row under each line that may be the header, or keep it as one more of them."""
+        """Parse a line as a row below each line that may be the header, or keep it as one more of them."""
         fault = None
         for header in sorted(self._candidates, key=lambda header: (header.rank, -header.number)):
             try:
@@ -169,7 +172,7 @@ class Lines:
             self._settle("csv", header)
             return row
         self._candidates.append(self._candidate(text, number, fault))
-        if len(self._candidates) > MOST_CANDIDATES:  # the first and the last ones stay: a header is near its rows
+        if len(self._candidates) > MAX_CANDIDATES:  # the first and the last ones stay: a header is near its rows
             rank = max(header.rank for header in self._candidates)
             unlikely = [header for header in self._candidates if header.rank == rank]
             dropped = unlikely[len(unlikely) // 2]
@@ -178,7 +181,7 @@ class Lines:
         return None
 
     def _candidate(self, text: str, number: int, fault: InputError | None) -> Header:
-        """Return a line as a header; one that can't be a header is refused."""
+        """Return a line as a header, or refuse it."""
         fault = fault or InputError(
             f"line {number} is {cells.shown(text)}: send JSON objects, or the header of a CSV and then its rows"
         )
@@ -219,10 +222,10 @@ class Lines:
     def _choose(self, fields: dict[str, Any], names: Sequence[str], place: str) -> Columns:
         import pyarrow as pa  # slow to import, here and below
 
-        for name in names:
-            if _is_odd(name):
-                raise InputError(f"{place} has a field called {cells.shown(name)}: {NAME_REMEDY}")
-        source = Frame(pa.Table.from_arrays([_sample(fields[name]) for name in names], list(names)))
+        for name in filter(_is_odd, names):
+            raise InputError(f"{place} has a field called {cells.shown(name)}: {NAME_REMEDY}")
+        arrays = [_as_arrow(fields[name]) or _as_arrow(ascii(fields[name])) for name in names]
+        source = Frame(pa.Table.from_arrays(arrays, list(names)))
         source.place = place
         return choose(source, *self._named)
 
@@ -235,20 +238,11 @@ class Lines:
 # From a line to its fields -----------------------------------------------------------------------------------------
 
 
-def _decoded(line: str | bytes, number: int) -> str:
-    if isinstance(line, str):
-        return line
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"line {number} is not UTF-8 text ({error.reason}): send it as UTF-8") from error
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
-        raise InputError(f"{cells.shown(twice)} appears twice")
+        names = Counter(name for name, _ in pairs)
+        raise InputError(f"{cells.shown(max(names, key=names.__getitem__))} appears twice")
     return fields
 
 
@@ -269,13 +263,13 @@ def _object(text: str, number: int) -> dict[str, Any]:
         raise InputError(f"line {number} is {cells.shown(text)}: write a JSON object, in braces")
     for name, value in fields.items():
         if isinstance(value, bool | list | dict):
-            what = f"{value}" if isinstance(value, bool) else "a list" if isinstance(value, list) else "an object"
+            what = str(value) if isinstance(value, bool) else "a list" if isinstance(value, list) else "an object"
             raise InputError(f"{cells.shown(name)} at line {number} is {what}: write a number, a text or null")
     return fields
 
 
 def _record(text: str, header: Header, number: int) -> dict[str, Any] | None:
-    """The fields of a CSV line; None if it repeats the header."""
+    """The fields of a CSV line, or None if it repeats the header."""
     try:
         record = next(csv.reader([text], delimiter=header.delimiter, strict=True))
     except csv.Error as error:
@@ -296,35 +290,31 @@ def _field(fields: dict[str, Any], name: str, place: str) -> Any:
     return fields[name]
 
 
-def _cell(value: Any, name: str, place: str, remedy: str) -> Any:
-    """A value as an Arrow array, for the rules that tables are read by."""
-    import pyarrow as pa
-
-    try:
-        return pa.array([value])
-    except (OverflowError, UnicodeError) as error:  # more than 64 bits, or an unpaired surrogate
-        raise InputError(f"{name} at {place} is {cells.shown(value)}: {remedy}") from error
-
-
-def _sample(value: Any) -> Any:
-    """A value as an Arrow array, only to see what kind it is."""
+def _as_arrow(value: Any) -> Any:
+    """A value as an Arrow array, or None if it is an integer of more than 64 bits, or has an unpaired surrogate."""
     import pyarrow as pa
 
     try:
         return pa.array([value])
     except (OverflowError, UnicodeError):
-        return pa.array([ascii(value)])
+        return None
+
+
+def _cell(value: Any, name: str, place: str, remedy: str) -> Any:
+    """A value as an Arrow array, to be read by the rules of tables."""
+    array = _as_arrow(value)
+    if array is None:
+        raise InputError(f"{name} at {place} is {cells.shown(value)}: {remedy}")
+    return array
 
 
 def _time(fields: dict[str, Any], name: str, kind: Any, place: str) -> tuple[int, Any]:
     value = _field(fields, name, place)
     times, kind = cells.times(_cell(value, name, place, cells.TIME_REMEDY), kind, name, lambda _: place)
-    time = int(times[0])
-    if abs(time) > LARGEST_TIME:
-        raise InputError(
-            f"{name} at {place} is {cells.shown(value)}: it must lie between {-LARGEST_TIME} and {LARGEST_TIME}"
-        )
-    return time, kind
+    if abs(int(times[0])) > LARGEST_TIME:
+        limits = f"{-LARGEST_TIME} and {LARGEST_TIME}"
+        raise InputError(f"{name} at {place} is {cells.shown(value)}: it must lie between {limits}")
+    return int(times[0]), kind
 
 
 def _task(fields: dict[str, Any], name: str, place: str) -> str:
@@ -338,7 +328,7 @@ def _task(fields: dict[str, Any], name: str, place: str) -> str:
 
 
 def _is_odd(name: str) -> bool:
-    return len(name) > LONGEST_NAME or (not name.isprintable() and CONTROL.search(name) is not None)
+    return len(name) > NAME_CHARACTERS or (not name.isprintable() and CONTROL.search(name) is not None)
 
 
 def _number(fields: dict[str, Any], name: str, place: str) -> float:

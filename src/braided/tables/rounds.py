@@ -27,7 +27,7 @@ import numpy as np
 from braided.errors import InputError
 from braided.tables import cells
 from braided.tables.batches import Source
-from braided.tables.columns import Columns, choose
+from braided.tables.columns import BY_NAME, Columns, choose
 from braided.tables.sources import open_sources
 from braided.types import Flags, Floats, Ints, Times
 from braided.validate import count
@@ -276,7 +276,7 @@ class _Run:
         whose = f" of {columns.task} {name!r:.80}" * (columns.task is not None)
         what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
         if columns.task is None:
-            remedy = ": keep one, or name the column that tells the streams apart (--stream, or task= in Python)"
+            remedy = f": keep one, or {BY_NAME}"
         elif len(self.codes) == 1:
             remedy = f", and there is {self.rounds.one_stream_only(name)}"
         else:
