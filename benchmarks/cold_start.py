@@ -60,7 +60,7 @@ def main():
             first, second = (seconds_of([*study, f"{folder}/{run}"], empty)[0] for run in "ab")
         print(f"| braided study --quick, nothing compiled | {first:.1f} | |")
         print(f"| braided study --quick, compiled before | {second:.1f} | |")
-        print(f"| what a study loses to compilation | {first - second:.1f} | |")
+        print(f"| lost to compilation by a study | {first - second:.1f} | |")
 
 
 if __name__ == "__main__":

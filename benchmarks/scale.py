@@ -186,7 +186,7 @@ def deviations_part(results):
     """Deviations of solver="local", which are too small, over those of the exact solution."""
     graph, W, rng = field(300, 4)
     models = [bd.MTWRLS(graph, 4, solver=solver) for solver in ("blocked", "local")]
-    print("\n| after rounds | deviation over the exact one, median | least |\n|---|---|---|")
+    print("\n| after rounds | deviation over the exact one, median | smallest |\n|---|---|---|")
     for label in range(ROUNDS):
         X, y = round_of(W, rng)
         for model in models:

@@ -168,11 +168,11 @@ def one_call(graph, x, repeats):
         "learn_one": lambda: model.learn_one(x, 1.0, task=0),
         "predict_one": lambda: model.predict_one(x, task=0),
         "predict_one, with_std": lambda: model.predict_one(x, task=0, with_std=True),
-        "of learn_one, checking what is given": check,
+        "of learn_one, checking the arguments": check,
         "learn_one, 1,000 tasks, local, in random order": lambda: many.learn_one(x, rng.normal(), task=next(anywhere)),
         "predict_one, 1,000 tasks, local": lambda: many.predict_one(x, task=7),
     }
-    print("\n| MTWRLS, one call from Python | µs, least of the repeats |\n|---|---|")
+    print("\n| MTWRLS, one call from Python | µs, fastest of the repeats |\n|---|---|")
     for name, call in calls.items():
         batches = [timed(lambda c=call: [c() for _ in range(1000)])[0] for _ in range(3 * repeats)]
         print(f"| {name} | {1e3 * min(batches):.1f} |")

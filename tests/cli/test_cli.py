@@ -144,7 +144,7 @@ def test_data_that_cannot_be_used_are_refused_in_one_line_and_nothing_is_written
         (("study", "--windows", "0"), "Invalid value for '--windows': Input should be greater than or equal to 1"),
         (("study", "--jobs", "0"), "jobs is 0"),
         (("study", "--data", "us-incomes", "--methods", "wrls-elm"), "us-incomes has too few samples for wrls-elm"),
-        (("study", "--data", "us-incomes", "--data", "us-incomes"), "two data of one name"),
+        (("study", "--data", "us-incomes", "--data", "us-incomes"), "two data sets have the same name"),
         (("learn",), "No such command 'learn'"),
     ],
 )

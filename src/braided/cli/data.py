@@ -1,4 +1,4 @@
-"""The commands for data: what comes with the package, and loaders for files in forms of their own."""
+"""`braided data`: the data that come with the package, and loaders for other formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braided.cli.options import Debug
 from braided.errors import InputError
 from braided.printable import printable
 
-app = typer.Typer(help="Data: list what there is, write it as a table, load WIND Toolkit files.")
+app = typer.Typer(help="List the data that come with the package, write them as a table, load WIND Toolkit files.")
 
 
 @app.callback(invoke_without_command=True)
@@ -55,8 +55,8 @@ def wind_toolkit(
     out: Annotated[Path, typer.Option(help="A CSV or Parquet file to write.")] = Path("wind-toolkit.parquet"),
     height: Annotated[int, typer.Option(help="Metres above ground.")] = 100,
     near: Annotated[str, typer.Option(help="A point: latitude,longitude in degrees.")] = "",
-    sites: Annotated[int | None, typer.Option(help="So many sites, the nearest to the point.", min=1)] = None,
-    within_km: Annotated[float | None, typer.Option(help="Sites within so many kilometres of the point.")] = None,
+    sites: Annotated[int | None, typer.Option(help="Number of sites, the nearest to the point.", min=1)] = None,
+    within_km: Annotated[float | None, typer.Option(help="Sites within this distance of the point.")] = None,
     start: Annotated[str | None, typer.Option(help="First day or moment, such as 2012-01-01.")] = None,
     end: Annotated[str | None, typer.Option(help="Last day or moment, such as 2012-03-31.")] = None,
     debug: Debug = False,

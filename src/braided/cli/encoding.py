@@ -1,4 +1,4 @@
-"""Terminals that can't show every character get the nearest plain one, instead of an error."""
+"""On a terminal that can't show a character, print the nearest plain one instead of failing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import io
 import sys
 
 NEAREST = "braided-nearest"  # the name of the error handler
-ALIKE = ("“”‘’−–—─━•×·µ²₀ℓ\xa0", "\"\"''-----*x.u20l ")  # characters, and the plain one for each
+SIMILAR = ("“”‘’−–—─━•×·µ²₀ℓ\xa0", "\"\"''-----*x.u20l ")  # characters, and the plain one for each
 LONGER = {"…": "...", "≥": ">=", "≤": "<=", "→": "->"}
 GREEK = {"λ": "lambda", "σ": "sigma", "γ": "gamma", "ν": "nu", "η": "eta", "ρ": "rho", "χ": "chi"}
-PLAIN = dict(zip(*ALIKE, strict=True)) | LONGER | GREEK
+PLAIN = dict(zip(*SIMILAR, strict=True)) | LONGER | GREEK
 
 
 def replace_what_terminals_lack() -> None:
@@ -22,12 +22,12 @@ def replace_what_terminals_lack() -> None:
 
 
 def shows_everything() -> bool:
-    """Tell whether standard output can show every character."""
+    """Return whether standard output can show every character."""
     return (sys.stdout.encoding or "utf-8").lower().replace("_", "-").startswith("utf")
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that can't be encoded: by plain ones like them, else by escapes such as \\xe9."""
+    """Replace characters that can't be encoded: by similar plain ones, else by escapes such as \\xe9."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

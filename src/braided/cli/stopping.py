@@ -1,7 +1,7 @@
-"""Ctrl-C and a polite kill: they stop at once, or as soon as what is being done lets them.
+"""Ctrl-C and SIGTERM: stop immediately, or as soon as the current step allows.
 
-An exception that is raised in Python that a library called is lost there, or breaks what the library was doing: the
-compiler would be left without its result. So the signal is sent again a little later.
+An exception raised in Python code that a library called back is lost, or breaks the library: the compiler would be left
+without its result. There, the signal is sent again a little later.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-LATER = 0.05  # seconds
+RESEND_AFTER = 0.05  # seconds
 
 
 def listen() -> None:
-    """Take up Ctrl-C, unless whoever started this wants it ignored."""
+    """Handle Ctrl-C, unless the parent process had it ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     sys.unraisablehook = _lost
 
 
 def heard() -> None:
-    """Take no further Ctrl-C: this one is dealt with."""
+    """Ignore further Ctrl-Cs: this one is being handled."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    exec("")  # one that went through exec leaves a mark, for which `python -m` would kill itself at the end: no more
+    exec("")  # clears the mark that an interrupt in exec leaves, for which `python -m` would kill itself at the end
 
 
 @contextmanager
 def stoppable() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Let Ctrl-C and a polite kill wait for what is done in the context that is given; else they stop at once."""
-    is_busy, is_told = False, False
+    """Yield a context that Ctrl-C and SIGTERM wait for; outside it they stop immediately."""
+    is_busy, is_asked = False, False
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal is_told
-        is_told = True
+        nonlocal is_asked
+        is_asked = True
         if not is_busy:
             _stop(number, frame)
 
@@ -52,7 +52,7 @@ def stoppable() -> Iterator[Callable[[], AbstractContextManager[None]]]:
             yield
         finally:
             is_busy = False
-        if is_told:
+        if is_asked:
             raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -64,7 +64,7 @@ def stoppable() -> Iterator[Callable[[], AbstractContextManager[None]]]:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Stop, or later if the compiler is at work in `frame`."""
+    """Stop now, or a little later if the compiler is running in `frame`."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("llvmlite."):
             return _send_later(number)
@@ -72,16 +72,16 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _lost(told: UnraisableHookArgs) -> None:
-    """Take up an exception that Python can raise nowhere, as in a finaliser."""
-    if issubclass(told.exc_type, KeyboardInterrupt):
+def _lost(lost: UnraisableHookArgs) -> None:
+    """Handle an exception that Python can't raise, as in a finaliser."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
         _send_later(signal.SIGINT)
     else:
-        sys.__unraisablehook__(told)
+        sys.__unraisablehook__(lost)
 
 
 def _send_later(number: int) -> None:
     main = threading.main_thread().ident or 0
-    timer = threading.Timer(LATER, signal.pthread_kill, (main, number))
+    timer = threading.Timer(RESEND_AFTER, signal.pthread_kill, (main, number))
     timer.daemon = True
     timer.start()

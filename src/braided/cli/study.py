@@ -1,4 +1,4 @@
-"""`braided study`: the paper's experiment on data of yours or on those that come with the package."""
+"""`braided study`: the paper's experiment, on the data that come with the package or on yours."""
 
 from __future__ import annotations
 
@@ -19,17 +19,8 @@ if TYPE_CHECKING:
     from braided.study import Plan, Results
     from braided.tables import Panel
 
-QUICK = (
-    "mt-wrls",
-    "mt-oslssvr",
-    "wrls",
-    "mogd",
-    "mt-wrls-neighbours",
-    "wrls-neighbours",
-    "no-change",
-    "last-change",
-    "mean-change",
-)
+QUICK_LEARNERS = ("mt-wrls", "mt-oslssvr", "wrls", "mogd", "mt-wrls-neighbours", "wrls-neighbours")
+QUICK = (*QUICK_LEARNERS, "no-change", "last-change", "mean-change")
 QUICK_WINDOWS = 4
 
 
@@ -37,31 +28,24 @@ def study(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="la-haute-borne, us-incomes, synthetic, or a CSV or Parquet file of timestamp, site, value; may be "
-            "repeated. Default: the first two."
+            help="la-haute-borne, us-incomes, synthetic, or a CSV or Parquet file as `run` takes it; may be repeated. "
+            "Default: the first two."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results and the report.")] = Path("braided-study"),
     methods: Annotated[
-        str,
-        typer.Option(
-            help="Names, with commas between; by default all, with --quick nine. `braided methods` lists them."
-        ),
+        str, typer.Option(help="Names, separated by commas; all by default, nine with --quick. See `braided methods`.")
     ] = "",
-    windows: Annotated[
-        int | None, typer.Option(help="Windows to draw at most; by default 30, with --quick 4.", min=1)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Draws the windows, and the synthetic field.", min=0)] = 0,
+    windows: Annotated[int | None, typer.Option(help="Windows at most; 30 by default, 4 with --quick.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Of the windows drawn, and of the synthetic data.", min=0)] = 0,
     jobs: Jobs = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A few windows and methods: a first look.")] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the stored results of these data, and start again.")
-    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the results of these data, and start again.")] = False,
     debug: Debug = False,
 ) -> None:
     """Run the paper's experiment and its contenders, and write a report.
 
-    What is finished stays in the folder: stopped and started again, the study goes on where it was.
+    Finished windows are kept in the folder: stopped and started again, the study continues.
     """
     from braided.datasets import EMBEDDED, open_panel
     from braided.report import insist_own_pages, write_report
@@ -72,10 +56,12 @@ def study(
     names = split(methods) or (QUICK if quick else tuple(METHODS))
     panels = [open_panel(name, seed) for name in data or EMBEDDED]
     count = windows or (QUICK_WINDOWS if quick else WINDOWS)
-    plans = [plan_for(panel, count, seed, names) for panel in panels]  # all of them, before anything is run
+    plans = [plan_for(panel, count, seed, names) for panel in panels]  # before anything is run
     called = [panel.name for panel in panels]
     if len(set(called)) < len(called):
-        raise InputError(f"two data of one name among {', '.join(called)}: each has a folder of its name; rename one")
+        raise InputError(
+            f"two data sets have the same name ({', '.join(called)}), which names their folder: rename one"
+        )
     workers(jobs)  # refused before anything is written
     insist_apart([Path(name) for name in data or () if Path(name).exists()], [out / "store"])
     insist_own_pages(out)
