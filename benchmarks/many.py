@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 import braided as bd
-from braided.runs.summary import Summary
+from braided.report import Summary
 from braided.study import METHODS
 
 WAVES = 40

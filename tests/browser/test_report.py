@@ -9,7 +9,7 @@ import pytest
 
 from braided.datasets import wind_field
 from braided.report import write_report
-from braided.report.tables import tables
+from braided.report.study.tables import tables
 from braided.study import Results, plan_for, run_study
 
 pytest.importorskip("selenium")

@@ -7,7 +7,7 @@ import pytest
 
 from braided.datasets import wind_field
 from braided.report import write_run_report
-from braided.report.run_tables import errors, trials
+from braided.report.run.tables import errors, trials
 from tests.browser import test_report as study_page
 from tests.unit.test_run_report import NAMES, make_run
 

@@ -17,7 +17,7 @@ import pytest
 import braided as bd
 from braided.cli import main
 from braided.cli.live import Notes
-from braided.runs.summary import Summary
+from braided.report import Summary
 from tests.cli.test_cli import braided
 from tests.runs.bad_lines import mixed
 from tests.runs.tables import field, written

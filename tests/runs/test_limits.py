@@ -7,8 +7,8 @@ import pytest
 
 import braided as bd
 from braided.forecasting import Engine
-from braided.report import write_run_report
-from braided.runs import Settings, in_words, run, run_in_memory
+from braided.report import in_words, write_run_report
+from braided.runs import Settings, run, run_in_memory
 from braided.runs.output import tail
 from braided.state import dumps, loads
 from braided.study import plan_for

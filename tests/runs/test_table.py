@@ -13,10 +13,11 @@ import pytest
 
 import braided as bd
 from braided.forecasting import Trial
+from braided.report import Summary, in_words
 from braided.runs import Settings, choose, learn, read_choice, run, run_in_memory, write_choice
+from braided.runs.notes import chosen
 from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
 from braided.runs.start import start
-from braided.runs.summary import Summary, chosen, in_words
 from braided.runs.table import read_head
 from braided.tables import open_rounds
 from tests.runs.tables import GIVEN, QUICK, field, written

@@ -9,9 +9,9 @@ import pytest
 from joblib import effective_n_jobs
 
 import braided as bd
+from braided.report import Summary
 from braided.runs import Head, Settings, Trial, choose, run_in_memory, search, tuning
 from braided.runs.start import start
-from braided.runs.summary import Summary
 from braided.runs.tuning import FORGETTING, methods_for, rank
 from braided.study import METHODS
 from braided.tables import Chunk

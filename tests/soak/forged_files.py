@@ -23,10 +23,10 @@ from braided.errors import BraidedError, FileError
 from braided.forecasting import Clock, LiveRounds, Units
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.kernels import linear, polynomial, rbf
-from braided.report.run_tables import errors, facts, links
+from braided.report import in_words
+from braided.report.run.tables import errors, facts, links
 from braided.runs import Live, run_in_memory
 from braided.runs.start import insist_origin
-from braided.runs.summary import in_words
 from braided.state import dumps, loads
 from tests.model_files import parts_of, signed
 from tests.runs.tables import QUICK, field, lines_of

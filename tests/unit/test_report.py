@@ -11,8 +11,11 @@ import pytest
 
 from braided.datasets import embedded, wind_field
 from braided.errors import FileError, InputError
-from braided.report import figures, page, pictures, style, write_report
-from braided.report.tables import tables
+from braided.report import write_report
+from braided.report.common import style
+from braided.report.common.picture import render
+from braided.report.study import figures, page, pictures
+from braided.report.study.tables import tables
 from braided.study import METHODS, Results, plan_for, run_study
 from braided.tables import Panel
 
@@ -109,10 +112,10 @@ def test_a_family_has_one_colour():
 
 
 def test_drawing_leaves_the_readers_settings_alone_and_does_not_heed_them(small):
-    plain = style.render(figures.timings(small), "svg")
+    plain = render(figures.timings(small), "svg")
     with matplotlib.rc_context({"font.size": 30.0, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        assert style.render(figures.timings(small), "svg") == plain
+        assert render(figures.timings(small), "svg") == plain
         assert dict(matplotlib.rcParams) == before
 
 
@@ -163,7 +166,7 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(odd, tmp_path, monk
         raise RuntimeError("out of ink")
 
     (tmp_path / "index.html").write_text("old")
-    monkeypatch.setattr(pictures, "timings", fail)
+    monkeypatch.setattr(figures, "timings", fail)
     with pytest.raises(RuntimeError, match="out of ink"):
         write_report([odd], tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("index.html", "old")]

@@ -10,11 +10,11 @@ import pytest
 import braided as bd
 from braided.forecasting import Origin
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
-from braided.report import run_pictures, run_tables, write_run_report
+from braided.report import Summary, in_words, write_run_report
+from braided.report.run import pictures, tables
 from braided.runs import Choice, Head, Run, Settings, Trial
 from braided.runs.output import ForecastFile
 from braided.runs.start import start
-from braided.runs.summary import Summary, in_words
 from braided.study import METHODS
 from braided.tables import Chunk
 
@@ -66,12 +66,12 @@ def small(tmp_path_factory):
 
 
 def pictures_of(run):
-    return {picture.name: picture for picture in run_pictures.run_pictures(run)}
+    return {picture.name: picture for picture in pictures.pictures(run)}
 
 
 def tables_of(run):
     forecaster = run.forecaster
-    made = (run_tables.errors(forecaster), run_tables.trials(forecaster.origin.choice))
+    made = (tables.errors(forecaster), tables.trials(forecaster.origin.choice))
     return {table.name: table for table in made if table.rows}
 
 
@@ -210,17 +210,17 @@ def test_strange_names_are_shown_as_they_are(tmp_path):
 
 
 def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_tables, "MOST_STREAMS", 4)
-    monkeypatch.setattr(run_pictures, "NAMED", 5)
+    monkeypatch.setattr(tables, "MOST_STREAMS", 4)
+    monkeypatch.setattr(pictures, "NAMED", 5)
     run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=200, sites=9))
     table = tables_of(run)["streams"]
-    order = [str(run.forecaster.tasks[place]) for place in run_tables.best_first(Summary.of(run.forecaster).to_single)]
+    order = [str(run.forecaster.tasks[place]) for place in tables.best_first(Summary.of(run.forecaster).to_single)]
     assert [row[0] for row in table.rows] == [*order[:2], "… 5 more", *order[-2:], "All 9"]
     assert "Of 9 streams, the 2 with the largest gain and the 2 with the smallest are shown." in table.note
     axis = pictures_of(run)["gains"].figure.axes[0]
     assert axis.get_xlabel() == "Streams, the largest gain first"
-    assert len(run_tables.links(run.forecaster.graph).rows) == 4
-    monkeypatch.setattr(run_pictures, "ALIKE", 8)
+    assert len(tables.links(run.forecaster.graph).rows) == 4
+    monkeypatch.setattr(pictures, "ALIKE", 8)
     assert set(pictures_of(run)) == EVERY - {"graph"}
 
 
@@ -233,7 +233,7 @@ def test_of_many_streams_it_says_which_are_joined(small, tmp_path):
 
 def test_a_loss_far_larger_than_all_else_is_cut():
     gains = np.array([2.0, 1.0, 1.0, -500.0])
-    for drawn in (run_pictures._gains(gains, list("abcd")), run_pictures._gains(np.repeat(gains, 11), [])):
+    for drawn in (pictures._gains(gains, list("abcd")), pictures._gains(np.repeat(gains, 11), [])):
         assert any("−500.0" in text.get_text() for text in drawn.axes[0].texts)
         assert min(*drawn.axes[0].get_xlim(), *drawn.axes[0].get_ylim()) > -10.0
 
@@ -253,8 +253,8 @@ def test_a_loss_far_larger_than_all_else_is_cut():
 def test_parameters_at_the_end_of_their_grid_are_named(parameters, said):
     best = Trial("mt-wrls", parameters)
     choice = Choice(best, best, tried=9)
-    assert run_tables.at_the_edge(choice) == [f"{said}: a better one may lie beyond."] * bool(said)
-    assert run_tables.at_the_edge(replace(choice, tried=0)) == []  # given, not searched for
+    assert tables.at_the_edge(choice) == [f"{said}: a better one may lie beyond."] * bool(said)
+    assert tables.at_the_edge(replace(choice, tried=0)) == []  # given, not searched for
 
 
 def test_the_one_that_is_used_stands_first(small, tmp_path):
@@ -299,7 +299,7 @@ def test_a_model_made_by_hand_has_a_page_too(tmp_path):
 
 
 def test_facts_of_a_learner_alone(small):
-    facts = run_tables.facts(small.forecaster.learner)
+    facts = tables.facts(small.forecaster.learner)
     assert facts["Streams"] == "site 1, site 2, site 3, site 4"
     assert facts["Learner"].startswith("MTWRLS(")
 
@@ -325,13 +325,13 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(small, tmp_path, mo
         raise RuntimeError("out of ink")
 
     (tmp_path / "index.html").write_text("old")
-    monkeypatch.setattr(run_pictures, "similarities", fail)
+    monkeypatch.setattr(pictures, "similarities", fail)
     with pytest.raises(RuntimeError, match="out of ink"):
         write_run_report(small, tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("index.html", "old")]
 
 
 def test_the_mean_gain_is_the_mean_of_the_gains(small):
-    table = run_tables.errors(small.forecaster)
+    table = tables.errors(small.forecaster)
     gains = Summary.of(small.forecaster).gains
-    assert table.rows[-1][table.columns.index("gain, %")] == run_tables.signed(np.mean(gains))
+    assert table.rows[-1][table.columns.index("gain, %")] == tables.signed(np.mean(gains))

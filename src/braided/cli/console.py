@@ -15,7 +15,7 @@ from braided.printable import printable
 
 if TYPE_CHECKING:
     from braided.forecasting import Engine, Forecasts
-    from braided.report.tables import Table
+    from braided.report.common.table import Table
 
 PROGRESS_EVERY = 10.0  # seconds between lines of progress where there is no terminal
 
@@ -91,8 +91,8 @@ def show(table: Table, on: Console) -> None:
 
 def show_record(forecaster: Engine) -> None:
     """Print how good the forecasts have been: a table and sentences."""
-    from braided.report.run_tables import errors
-    from braided.runs.summary import in_words
+    from braided.report import in_words
+    from braided.report.run.tables import errors
 
     screen = console()
     table = errors(forecaster, most=30)

@@ -20,7 +20,7 @@ def inspect(
 
     import braided
     from braided.forecasting import Engine, LiveRounds
-    from braided.report.run_tables import facts, links
+    from braided.report.run.tables import facts, links
     from braided.runs.start import insist_origin
 
     loaded, screen = braided.load(model), console()

@@ -90,7 +90,7 @@ def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results
 def _show(results: Results) -> None:
     from rich.markup import escape
 
-    from braided.report.tables import findings, tables
+    from braided.report.study.tables import findings, tables
 
     screen = console()
     what = "synthetic data, " if results.about["synthetic"] else ""

@@ -39,7 +39,7 @@ def tune(
 
     Trials are kept beside the file: stopped and started again, the search goes on.
     """
-    from braided.report.run_tables import trials
+    from braided.report.run.tables import trials
     from braided.runs import Settings, choose, read_head, write_choice
     from braided.runs.start import CHOICE_MARK
     from braided.runs.tuning import TRIALS_MARK

@@ -4,8 +4,8 @@ from braided.forecasting import Choice, Trial
 from braided.runs.ahead import SetAsideError
 from braided.runs.head import Head
 from braided.runs.live import Live
+from braided.runs.notes import chosen
 from braided.runs.start import Settings, choose, load_forecaster, load_live, read_choice, write_choice
-from braided.runs.summary import Summary, chosen, in_words
 from braided.runs.table import Run, claim, learn, read_head, run, run_in_memory
 from braided.runs.tuning import search
 
@@ -16,12 +16,10 @@ __all__ = [
     "Run",
     "SetAsideError",
     "Settings",
-    "Summary",
     "Trial",
     "choose",
     "chosen",
     "claim",
-    "in_words",
     "learn",
     "load_forecaster",
     "load_live",

@@ -23,9 +23,9 @@ from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MOST_FAILED_STARTS
 from braided.runs.ahead import Ahead, SetAsideError
 from braided.runs.head import Head
+from braided.runs.notes import chosen
 from braided.runs.rows import chunk_of, no_change, rows_of
 from braided.runs.start import Settings, choose, start
-from braided.runs.summary import chosen
 from braided.state import save
 from braided.tables.cells import listed
 from braided.tables.lines import Lines, OutOfOrderError, Row

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from braided.kernels import Kernel
 from braided.learners import Learner
 from braided.learners.composed import Composed
 from braided.printable import printable
-from braided.report.page import READING, Section, definitions, parts, plain, write_page
-from braided.report.run_pictures import run_pictures
-from braided.report.run_tables import at_the_edge, errors, facts, trials, tuned_until
-from braided.runs.summary import in_words
+from braided.report.common.page import ERROR, Section, write_page
+from braided.report.run.pictures import pictures
+from braided.report.run.summary import in_words
+from braided.report.run.tables import at_the_edge, errors, facts, trials, tuned_until
 from braided.runs.table import Run
 from braided.runs.tuning import SINGLE
 
@@ -37,17 +36,12 @@ def write_run_report(run: Run, folder: Path) -> Path:
         _summary(forecaster),
         in_words(forecaster) + (at_the_edge(choice) if choice else []),
         [table for table in tables if table.rows],
-        list(run_pictures(run)),
+        list(pictures(run)),
         _facts(run),
         COMMANDS,
     )
-    values: dict[str, Any] = {
-        "run": section,
-        "reading": _reading(forecaster),
-        "python": _python(forecaster),
-        "open_rows": OPEN_ROWS,
-    }
-    return write_page(folder, [section], _markdown(**values), "run.html.j2", **values)
+    values = {"run": section, "reading": _reading(forecaster), "python": _python(forecaster), "open_rows": OPEN_ROWS}
+    return write_page(folder, "run", [section], **values)
 
 
 def _summary(forecaster: Engine) -> str:
@@ -66,7 +60,7 @@ def _reading(forecaster: Engine) -> dict[str, str]:
     lags = forecaster.lags
     beyond = ", and from where a stream stands beside its neighbours" * (lags.gap and not lags.level)
     return {
-        "Error": READING["Error"],
+        "Error": ERROR,
         "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts of the part to tune "
         "on do not count.",
         "One filter per stream": f"{SINGLE.title} on the stream's own last changes{' and level' * lags.level}, tuned "
@@ -117,18 +111,3 @@ def _call(learner: Learner, graph: str) -> str:
 def _argument(value: Any) -> str:
     homes = {Exponential: "bd.", Kernel: "bd.kernels."}
     return f"{homes.get(type(value), '')}{value!r}"
-
-
-def _markdown(run: Section, reading: dict[str, str], python: str, **_: Any) -> Iterator[str]:
-    yield f"# {plain(run.name)}\n\n{plain(run.summary)}\n"
-    yield from (f"- {plain(finding)}" for finding in run.findings)
-    yield "\n## How good the forecasts are\n"
-    yield from definitions(reading)
-    yield ""
-    yield from parts(run, "synchronous", headline=True)
-    if any(table.group == "other" for table in run.tables):
-        yield "\n## What was tried\n"
-        yield from parts(run, "other")
-    yield "\n## What was run, and how to go on\n"
-    yield from definitions(run.facts)
-    yield f"\n```sh\n{run.command}\n```\n\n```python\n{python}\n```\n"

@@ -22,9 +22,8 @@ from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
 from braided.methods import FROM_PLAN, sees_level
 from braided.printable import printable
-from braided.report.figures import brief, value_of
-from braided.report.tables import SYMBOLS, Table
-from braided.runs.summary import Summary
+from braided.report.common.table import SYMBOLS, Table, brief, value_of
+from braided.report.run.summary import Summary
 from braided.runs.tuning import FORGETTING, SINGLE
 from braided.study import METHODS, Method
 from braided.types import Floats, Ints

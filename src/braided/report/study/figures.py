@@ -1,8 +1,8 @@
 """Figures of a study: one function each, which returns a figure, or None where the study has nothing to show.
 
-A family of methods has one colour and one mark in all of them. Every figure is 4.8 inches wide with letters of nine
-points and more (but for the names of many tasks), so that a phone shows them at their size. The same results give the
-same bytes.
+A family of methods has one colour and one mark in all of them. Every figure is 4.8 inches wide with text of at least
+nine points (except the names of many streams), so that a phone shows it at full size. The same results give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -14,31 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from braided.evaluation import Protocol
-from braided.printable import printable
-from braided.report.style import (
-    COLOURS,
-    FAINT,
-    GREY,
-    INK,
-    MARKS,
-    PALE,
-    POINTS,
-    WIDTH,
-    legend,
-    panels,
-    rows,
-    styled,
-)
-from braided.report.tables import SYMBOLS
+from braided.report.common.figures import error_lines, line_of, similarities
+from braided.report.common.style import COLOURS, FAINT, GREY, INK, MARKS, POINTS, WIDTH, legend, panels, rows, styled
+from braided.report.common.table import SYMBOLS, brief, short, value_of
 from braided.study import METHODS, Method, Results
-from braided.types import Floats, Ints
+from braided.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SYNCHRONOUS: Protocol = "synchronous"
-NEIGHBOURS = (0, (3.5, 1.5))  # dashes of methods that see their neighbours
 
 
 @styled
@@ -214,49 +200,6 @@ def graph(results: Results) -> Figure | None:
 
 
 @styled
-def similarities(similarity: Floats, tasks: Sequence[str]) -> Figure:
-    """Draw how alike tasks are; many of them are put into an order in which like ones stand together."""
-    from matplotlib.figure import Figure
-
-    count, few = len(tasks), len(tasks) <= 12
-    order = np.arange(count) if few else _alike(similarity)
-    shown = similarity[np.ix_(order, order)].copy()
-    np.fill_diagonal(shown, np.nan)
-    named = count <= 60  # beyond, names would be too small to read
-    figure = Figure(figsize=(WIDTH, 4.4 if few or not named else 0.8 + count * 9.6 / 72.0), layout="constrained")
-    axis = figure.add_subplot()
-    axis.set_facecolor(PALE)
-    image = axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-    names = [short(tasks[i], 16) for i in order]
-    axis.set_yticks(np.arange(count) if named else [], names if named else [], fontsize=10.5 if few else 8.5)
-    axis.set_xticks(
-        np.arange(count) if few else [],
-        names if few else [],
-        rotation=0 if count <= 4 and max(map(len, names)) < 10 else 90,
-    )
-    axis.tick_params(length=0)
-    axis.spines[:].set_visible(False)
-    if few:
-        for (i, j), value in np.ndenumerate(shown):
-            if i != j:
-                text, colour = f"{value:.2f}".lstrip("0"), "white" if value > 0.6 else INK
-                axis.text(j, i, text, ha="center", va="center", color=colour, fontsize=13 if count <= 6 else 9.5)
-    bar = figure.colorbar(image, ax=axis, orientation="horizontal", aspect=40, pad=0.02, label="Similarity")
-    bar.outline.set_visible(False)
-    return figure
-
-
-def _alike(similarity: Floats) -> Ints:
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    distance = 1.0 - np.clip((similarity + similarity.T) / 2, 0.0, 1.0)
-    np.fill_diagonal(distance, 0.0)
-    order: Ints = leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True))
-    return order
-
-
-@styled
 def choices(results: Results, names: Sequence[str]) -> Figure | None:
     """Draw how often each value of some parameters was chosen, over all windows and splits."""
     counts = {method: results.chosen(protocol=SYNCHRONOUS, method=method.name) for method in results.methods}
@@ -312,28 +255,6 @@ def over_time(results: Results, split: str) -> Figure | None:
 
 
 @styled
-def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) -> Figure:
-    """Draw errors up to each round relative to "no change", each with its words in the line of a method."""
-    figure, (axis,) = panels(1, each=3.3)
-    ends = [1.0]
-    for steps, ratio, words, method in curves:
-        axis.plot(steps, ratio, label=words, marker="o" if len(steps) == 1 else "", **line_of(method))
-        ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds say little, and go far up and down
-    axis.axhline(1.0, color=INK, linewidth=1.0, zorder=1)
-    low, high = float(np.nanmin(ends)), min(float(np.nanmax(ends)), 2.0)
-    pad = 0.06 * (high - low) or 0.1
-    axis.set_ylim(low - pad, high + pad)
-    axis.grid(axis="y")
-    axis.margins(x=0.0)
-    axis.locator_params(axis="x", integer=True)
-    axis.set_xlabel(label)
-    axis.set_ylabel("RMSE so far over\nthat of “no change”")
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=1, handlelength=2.2, labelspacing=0.25)
-    return figure
-
-
-@styled
 def timings(results: Results) -> Figure:
     """Draw the microseconds that one sample takes: to be forecast, and to be learned."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -362,12 +283,6 @@ def timings(results: Results) -> Figure:
     return figure
 
 
-def line_of(method: Method) -> dict[str, Any]:
-    """Return how the line of a method looks."""
-    dashes = NEIGHBOURS if method.inputs.neighbours else "-"
-    return {"color": COLOURS[method.family], "linewidth": 1.8, "linestyle": dashes}
-
-
 def _spread(windows: int, count: int) -> list[int]:
     """Return some windows, the first among them, evenly spread."""
     return np.linspace(0, windows - 1, min(count, windows)).round().astype(int).tolist()
@@ -381,23 +296,3 @@ def _clock(results: Results, window: int) -> tuple[int, str]:
     """Return what the step 0 of a window is called, and what steps are: years where the data count them."""
     first = results.about["times"][window]
     return (first, "Year") if isinstance(first, int) else (0, "Step of the window")
-
-
-def short(text: str, most: int) -> str:
-    """Cut a name that is too long for its place."""
-    text = " ".join(printable(text).split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def brief(value: float) -> str:
-    """Write a number with three digits behind the point, or fewer where it is large."""
-    return f"{value:.3f}" if value < 10 else f"{value:.2g}"
-
-
-def value_of(value: float) -> str:
-    """Write the value of a parameter."""
-    return (
-        f"{value:g}"
-        if 1e-3 <= value <= 1e3
-        else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
-    )

@@ -10,12 +10,13 @@ import numpy as np
 
 from braided.forecasting import Engine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
-from braided.report.figures import brief, error_lines, line_of, short, similarities
-from braided.report.pictures import Picture
-from braided.report.run_tables import best_first, method_of, signed
-from braided.report.style import COLOURS, GREY, INK, named_rows, panels, styled
+from braided.report.common.figures import error_lines, line_of, similarities
+from braided.report.common.picture import Picture
+from braided.report.common.style import COLOURS, GREY, INK, named_rows, panels, styled
+from braided.report.common.table import brief, short
+from braided.report.run.summary import Summary
+from braided.report.run.tables import best_first, method_of, signed
 from braided.runs.output import tail
-from braided.runs.summary import Summary
 from braided.runs.table import Run
 from braided.runs.tuning import SINGLE
 from braided.study import Method
@@ -35,7 +36,7 @@ ALIKE = 400  # streams whose similarities can be told apart in a picture
 HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
 
-def run_pictures(run: Run) -> Iterator[Picture]:
+def pictures(run: Run) -> Iterator[Picture]:
     """Draw all figures that make sense for a run, each with its words."""
     forecaster, summary = run.forecaster, Summary.of(run.forecaster)
     streams = f"{len(summary.tasks):,} streams"
@@ -187,7 +188,7 @@ def _forecasts(stretches: list[_Stretch], forecaster: Engine) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     line = line_of(method_of(forecaster))
-    figure, axes = panels(len(stretches), each=1.45, alike=False)
+    figure, axes = panels(len(stretches), each=1.45, shared=False)
     x, label = _drawable(stretches[0].times, forecaster.is_dated)
     for axis, one in zip(axes, stretches, strict=True):
         span = float(np.nanmax(one.columns[0]) - np.nanmin(one.columns[0])) or LARGEST_VALUE

@@ -90,22 +90,6 @@ def in_words(forecaster: Engine) -> list[str]:
     return [*said, *_intervals(forecaster, summary), *_trouble(forecaster)]
 
 
-def chosen(forecaster: Engine) -> str:
-    """Say which method was chosen, and how it did on the part to tune on."""
-    choice = forecaster.origin.choice
-    if choice is None:
-        return f"Made by hand: {type(forecaster.learner).__name__}."
-    best, single = choice.best, choice.single
-    given = ", ".join(f"{name} {value:g}" for name, value in best.parameters.items())
-    said = f"{METHODS[best.method].title} ({given})"
-    if best.score is None:
-        return f"As given: {said}."
-    where = f" of {choice.streams:,} streams" if choice.streams else ""
-    said = f"Chosen on the first {best.rounds:,} rounds{where}, of {choice.tried:,} trials: {said}, "
-    said += f"{best.score:.3f} of the error of “no change” there"
-    return said + (f"; one filter per stream {single.score:.3f}." if best != single else ".")
-
-
 def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
     if forecaster.single is None:
         choice = forecaster.origin.choice

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, final
+from typing import Any
 
 import numpy as np
 
 from braided.datasets import EMBEDDED
 from braided.evaluation import PROTOCOLS, Protocol
 from braided.methods import Method
+from braided.report.common.table import SYMBOLS, Table
 from braided.statistics import compare_ranks
 from braided.study import METHODS, Results
 from braided.study.plan import SHARES, WINDOWS
@@ -37,40 +37,7 @@ PAPER = {
     "mogd": {"I": (0.9336, 0.9191, 7.37), "II": (0.9320, 0.9180, 7.27)},
     "madmm": {"I": (1.1244, 1.0105, 8.17), "II": (1.1704, 0.9779, 8.50)},
 }
-SYMBOLS = {
-    "penalty": "λ",
-    "forgetting": "σ",
-    "ridge": "γ",
-    "novelty": "ν",
-    "hidden": "H",
-    "step": "η₀",
-    "rho": "ρ",
-    "width": "width",
-}
 PAPER_METHODS = [METHODS[name] for name in PAPER]
-
-
-Group: TypeAlias = Literal["synchronous", "interleaved", "other"]
-
-
-@final
-@dataclass(frozen=True)
-class Table:
-    """Cells as text, ready to be shown."""
-
-    name: str  # for links, such as "errors-I-synchronous"
-    title: str
-    group: Group  # where it stands
-    columns: tuple[str, ...]  # the first one holds the methods' titles, left-aligned; the others numbers
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    groups: tuple[tuple[str, int], ...] = ()  # headings above the columns, with how many columns each spans
-    best_first: bool = False  # whether the first row is set in bold
-
-    @property
-    def above(self) -> list[str]:
-        """The heading above each column, or nothing."""
-        return [title for title, span in self.groups for _ in range(span)] or [""] * len(self.columns)
 
 
 def tables(results: Results) -> list[Table]:

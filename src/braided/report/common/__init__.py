@@ -1,0 +1,1 @@
+"""What reports of studies and of runs share."""

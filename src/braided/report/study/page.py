@@ -1,0 +1,94 @@
+"""The page of a study."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from braided.datasets import EMBEDDED
+from braided.errors import InputError
+from braided.printable import printable
+from braided.report.common.page import ERROR, Section, write_page
+from braided.report.common.style import COLOURS
+from braided.report.study.pictures import pictures
+from braided.report.study.tables import findings, tables
+from braided.study import METHODS, Results
+
+READING = {
+    "Error": ERROR,
+    "Synchronous": "A whole round is forecast before any of it is learned, as a forecaster must in practice. All "
+    "figures and findings are synchronous unless they say otherwise.",
+    "Interleaved": "Each sample is learned before the next one of the same round is forecast, as in the paper.",
+    "Experiments": "Each window is cut in two: parameters are chosen in the first part, the tuning period, and the "
+    "second part is forecast from scratch. Experiment II has a longer tuning period than I.",
+}
+INTERLEAVED = (
+    "Within a round, later streams are forecast by a model that has already learned the earlier ones, at the same "
+    "moment. Where streams are related, that gives part of the answer away, so these numbers are not forecasts. They "
+    "are here because the paper's are of this kind."
+)
+
+
+def write_report(studies: Sequence[Results], folder: Path) -> Path:
+    """Write `index.html`, `report.md` and `figures/` into a folder, and return the path of the first."""
+    if not studies:
+        raise InputError("no studies: a report needs at least one")
+    slugs: list[str] = []
+    shown = [_study(results, _slug(results.name, slugs)) for results in studies]
+    methods = [method for method in METHODS.values() if any(method in results.methods for results in studies)]
+    values = {"studies": shown, "reading": READING, "interleaved": INTERLEAVED, "methods": methods, "colours": COLOURS}
+    return write_page(folder, "study", shown, **values)
+
+
+def _slug(name: str, taken: list[str]) -> str:
+    """Return a name for links and files that no other study has."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "study"
+    slug = plain if plain not in taken else f"{plain}-{len(taken) + 1}"
+    taken.append(slug)
+    return slug
+
+
+def _study(results: Results, slug: str) -> Section:
+    about = results.about
+    windows = f"{results.windows} window{'s' * (results.windows != 1)} of {about['length']} steps"
+    count = f"{len(results.tasks)} stream{'s' * (len(results.tasks) != 1)}"
+    return Section(
+        slug,
+        printable(results.name),
+        f"{count}, {windows}, {len(results.methods)} method{'s' * (len(results.methods) != 1)}",
+        findings(results),
+        tables(results),
+        list(pictures(results)),
+        _facts(results, windows),
+        _command(results),
+        bool(about["synthetic"]),
+    )
+
+
+def _facts(results: Results, windows: str) -> dict[str, str]:
+    about = results.about
+    splits = "; ".join(f"{name} the first {steps} steps" for name, steps in about["splits"].items())
+    changes = "differences of logarithms, so growth rates" if about["logarithm"] else "differences from step to step"
+    return {
+        "Source and licence": printable(about["source"]),
+        "Kind of data": "synthetic" if about["synthetic"] else "as given",
+        "Streams": ", ".join(map(printable, results.tasks)),
+        "Forecast": f"{changes}, one step ahead, from the last {about['lags']}",
+        "Windows": f"{windows}, drawn with seed {about['seed']}",
+        "Tuned on": splits,
+        "Forgetting": f"σ among {', '.join(f'{value:g}' for value in about['forgetting'])}, per {about['per']}",
+        "Version": f"braided {about['version']}",
+        "Checksum of the data": f"SHA-256 {about['values'][:16]}…",
+    }
+
+
+def _command(results: Results) -> str:
+    """Return the command that runs the same study again."""
+    known = results.name in (*EMBEDDED, "synthetic")
+    words = ["braided", "study", "--data", shlex.quote(results.name) if known else "FILE"]
+    words += ["--windows", str(results.windows), "--seed", str(results.about["seed"])]
+    if len(results.methods) < len(METHODS):
+        words += ["--methods", ",".join(method.name for method in results.methods)]
+    return " ".join(words)
