@@ -7,8 +7,9 @@ import pytest
 
 from braided._compiled import local as loc
 from braided._compiled import solve
-from braided._compiled.solve import PRIOR, USUAL
-from braided._compiled.step import COUNT, FOLD, RESIDUAL, SCALE, SEEN, SQUARE, UNUSUAL, WINDOW, usual_square
+from braided._compiled.solve import PRIOR, TYPICAL
+from braided._compiled.step import COUNT, ERROR_WINDOW, FOLD, RESIDUAL, SCALE, SEEN, SQUARE, UNUSUAL, typical_square
+from tests.compiled.batches import as_batch
 from tests.reference import local as slow
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
@@ -50,15 +51,21 @@ def started(seed=0, n=12, d=3, samples=40):
     state.residual[:] = -C @ W
     X, y, tasks, weights = stream(rng, samples, n, d)
     state.totals[0, RESIDUAL] = np.sum(W * (C @ W))
-    assert not loc.absorb_inplace(state, room, X, y, tasks, weights, np.ones(samples), 0.0)
+    job = job_of(X, y, tasks, weights, [samples], np.ones(samples))
+    steps = loc.forecast_inplace, loc.learn_range_inplace, lambda *_: 0
+    assert loc.learn_group(*steps, state, room, job, 0, samples) == samples
     return state, room, C, slow.moments(n, X, y, tasks, weights)
 
 
-def run(state, room, X, y, tasks, weights, ends, fades, tolerance=1e-12, std=NOTHING, robust=0.0):
-    mean = np.empty(len(y))
-    given = X, y, tasks, weights, np.array(ends), fades, robust, tolerance
-    done = loc.progressive_inplace(state, room, *given, mean, std)
-    return mean, done
+def job_of(X, y, tasks, weights, ends, fades, tolerance=1e-12, robust=0.0):
+    n, batch = len(y), as_batch(X, y, tasks, ends, weights)
+    return loc.Job(batch, fades.copy(), np.empty(n), np.empty(n), NOTHING, robust, tolerance)
+
+
+def run(state, room, X, y, tasks, weights, ends, fades, **given):
+    job = job_of(X, y, tasks, weights, ends, fades, **given)
+    done = loc.progressive_inplace(state, room, job, 0, len(job.batch.ends))
+    return job.mean, done
 
 
 def test_learning_keeps_residual_covariance_and_objective_without_moving():
@@ -185,14 +192,14 @@ def test_the_usual_innovation_and_input_are_those_of_the_last_round(weight):
     inputs, ones, alike = np.full((8, 1), 1e-9), np.ones(8), np.full(8, weight)
     tasks, y = np.arange(8) % 4, np.arange(8.0)
     run(state, room, inputs, y, tasks, alike, [8], ones)
-    assert state.totals[0, USUAL] == pytest.approx(3.5)
+    assert state.totals[0, TYPICAL] == pytest.approx(3.5)
     assert state.squares == pytest.approx(1e-18)
     run(state, room, 3.0 * inputs[:2], y[:2] - 10.0, tasks[:2], alike[:2] * [1.0, 3.0], [1, 2], ones[:2])
-    assert state.totals[0, USUAL] == pytest.approx((3.5 * 0.75 + 2.5) * 0.75 + 9.0 / 4.0)
+    assert state.totals[0, TYPICAL] == pytest.approx((3.5 * 0.75 + 2.5) * 0.75 + 9.0 / 4.0)
     assert state.squares == pytest.approx((1.0 * 0.75 + 9.0 / 4.0) * 0.75e-18 + 9e-18 / 4.0)
     run(state, room, inputs, y, tasks, np.zeros(8), [8], ones)
     assert state.totals[0, COUNT] == pytest.approx(12.0 * weight)
-    assert solve.limit_of(state, 0.1) == pytest.approx(4.0 * (0.1 * state.totals[0, USUAL]) ** 2)
+    assert solve.limit_of(state, 0.1) == pytest.approx(4.0 * (0.1 * state.totals[0, TYPICAL]) ** 2)
 
 
 def test_a_move_is_that_of_a_forecast_on_the_mean():
@@ -218,7 +225,7 @@ def test_the_pooled_errors_remember_so_many():
     n = 300
     X, y, tasks, _ = stream(np.random.default_rng(10), n, 3, 1)
     run(state, room, X, y, tasks, np.ones(n), [100, 200, 300], np.ones(n), robust=3.0)
-    assert state.errors[-1, SEEN] == WINDOW
+    assert state.errors[-1, SEEN] == ERROR_WINDOW
 
 
 def test_after_the_prior_was_held_all_tasks_are_solved_for():
@@ -287,7 +294,7 @@ def test_deviations_are_at_least_a_tasks_own_and_at_most_its_stars(left):
     state.totals[0, [SCALE, RESIDUAL, COUNT, PRIOR]] = 2.0, 8.0, 4.0, left
     X, tasks = np.random.default_rng(4).normal(size=(12, 3)), np.arange(12)
     mean, std = np.empty(12), np.empty(12)
-    loc.forecast_inplace(mean, std, state, X, tasks, 0, 12)
+    loc.forecast_inplace(state, X, tasks, mean, std, 0, 12)
     stars = np.array([slow.star(C, Phi, t) for t in tasks])
     variances = np.array([slow.bound(*each) for each in zip(stars, state.covariance, X, strict=True)])
     np.testing.assert_allclose(mean, (X * state.weights).sum(axis=1))
@@ -372,18 +379,18 @@ def test_a_robust_step_weighs_what_is_unusual_less(ends, fade):
         for i in range(first, end):
             information, target = fade * information, fade * target
             e, r = y[i] - X[i] @ w, X[i] @ np.linalg.solve(information, X[i])
-            most = k * k * usual_square(errors, 0)
+            most = k * k * typical_square(errors, 0)
             square, weight = e * e / (1 + r), 1.0
             if square > most > 0.0:
                 square, weight = most, 1.0 / (e * e / most - r)
             given.append(weight)
-            seen = min(errors[0, SEEN] + 1, WINDOW)
+            seen = min(errors[0, SEEN] + 1, ERROR_WINDOW)
             errors[0] = errors[0, SQUARE] + (square - errors[0, SQUARE]) / seen, seen, errors[0, UNUSUAL] + (weight < 1)
             ratios.append(square)
             information = information + weight * np.outer(X[i], X[i])
             target = target + weight * y[i] * X[i]
         many = len(ratios)
-        seen = min(errors[1, SEEN] + many, WINDOW)
+        seen = min(errors[1, SEEN] + many, ERROR_WINDOW)
         errors[1, SQUARE] += (np.mean(ratios) - errors[1, SQUARE]) * min(many / seen, 1.0)
         errors[1, SEEN], first = seen, end
     assert sum(weight < 1 for weight in given) >= 2
@@ -408,7 +415,7 @@ def test_after_every_sample_no_more_is_left_to_move_than_the_tolerance_says():
 
 def test_what_weighs_nothing_leaves_no_trace_in_what_is_usual():
     state, room, _, _ = started()
-    known = state.totals[0, USUAL:], state.squares, state.errors
+    known = state.totals[0, TYPICAL:], state.squares, state.errors
     before = [array.copy() for array in known]
     run(state, room, np.ones((3, 3)), np.full(3, 1e3), np.arange(3), np.zeros(3), [3], np.ones(3), robust=3.0)
     for array, old in zip(known, before, strict=True):
@@ -421,7 +428,7 @@ def test_one_wild_value_does_not_set_what_is_usual():
     X, y, tasks, ones = rng.normal(size=(80, 1)), rng.normal(size=80), np.arange(80) % 4, np.ones(80)
     y[60] = 1e6
     run(state, room, X, y, tasks, ones, range(1, 81), ones, robust=3.0)
-    assert state.totals[0, USUAL] < 10.0
+    assert state.totals[0, TYPICAL] < 10.0
 
 
 @pytest.mark.parametrize("n_zeros", [0, 20])

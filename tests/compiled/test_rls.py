@@ -5,6 +5,8 @@ import pytest
 
 from braided._compiled import filters as fs
 from braided._compiled import guard, linear, pending, rls, step
+from braided._compiled.batch import Steps
+from tests.compiled.batches import as_batch
 from tests.reference.linear import own_clock, recursion, stack
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
@@ -19,6 +21,17 @@ def symmetric(rng, n):
 def filters(rng, F, n, d=2, room=0):
     P = np.array([symmetric(rng, n) for _ in range(F)])
     return fs.fresh_filters(rng.normal(size=(F, n)), P, np.linalg.inv(P), d, room=room), P
+
+
+def progressive(state, X, y, tasks, weights, ends, *rest):
+    *steps, robust, mean, std = rest
+    return rls.progressive_inplace(state, as_batch(X, y, tasks, ends, weights), Steps(*steps), robust, mean, std)
+
+
+def learn_one(state, x, y, task, weight, *rest):
+    *steps, robust = rest
+    batch, work = as_batch(x[None], np.array([y]), np.array([task]), [1], [weight]), np.empty(10_000)
+    return rls.learn_one_inplace(state, batch, Steps(*steps), robust, work, np.empty(1))
 
 
 def whole(P):
@@ -76,9 +89,20 @@ def test_deviation():
 
 
 def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0, robust=0.0, errors=None):
-    fade, none = np.array([everything, own, along]), (np.empty((0, len(w))), np.empty(0), np.zeros(1, np.int64))
-    errors = np.zeros((2, 3)) if errors is None else errors
-    return fs.learn_inplace(w, P, totals, *none, 0, np.empty(len(w)), start, x, y, 1.0, fade, errors, 0, robust) >= 0.0
+    n, fade = len(w), np.array([everything, own, along])
+    state = fs.Filters(
+        weights=w[None],
+        covariance=P[None],
+        totals=totals[None],
+        terms=np.empty((1, 0, n)),
+        losses=np.empty((1, 0)),
+        pending=np.zeros(1, np.int64),
+        base=np.zeros((1, n, n)),
+        gained=np.zeros((n // len(x), len(x), len(x))),
+        errors=np.zeros((2, 3)) if errors is None else errors,
+        guarded=np.zeros(1, np.int64),
+    )
+    return fs.learn_inplace(state, start // len(x), x, y, 1.0, fade, robust, np.empty(n)) >= 0.0
 
 
 def test_the_scale_is_folded_in_before_it_overflows():
@@ -159,7 +183,7 @@ def test_progressive_is_the_loop_it_stands_for(F, room, ends, fade):
         np.zeros((0, 1, 1)),
         np.zeros((0, 1)),
     )
-    learned = rls.progressive_inplace(state, X, y, tasks, np.ones(6), np.array(ends), *still, 0.0, mean, std)
+    learned = progressive(state, X, y, tasks, np.ones(6), np.array(ends), *still, 0.0, mean, std)
     assert learned == 6
     information, expected = [np.linalg.inv(p) for p in P], np.empty(6)
     first = 0
@@ -179,7 +203,7 @@ def test_progressive_is_the_loop_it_stands_for(F, room, ends, fade):
     for f in range(F):
         np.testing.assert_allclose(whole(fs.covariances(state)[f]), np.linalg.inv(information[f]), rtol=1e-9)
     again, spread = np.empty(6), np.empty(6)
-    fs.forecast_inplace(again, spread, *state[:6], X, tasks, 0, 6)
+    fs.forecast_inplace(state, X, tasks, again, spread)
     for i in range(6):
         f, t = (0, tasks[i]) if F == 1 else (tasks[i], 0)
         z = stack(X[i], t, n // d)
@@ -195,7 +219,7 @@ def test_progressive_stops_at_what_it_cannot_learn():
     X[3] = 1e300
     mean = np.empty(5)
     still = np.ones((5, 3)), np.zeros(5), 1.0, np.zeros((1, 2, 2)), np.zeros((0, 1, 1)), np.zeros((0, 1))
-    done = rls.progressive_inplace(
+    done = progressive(
         state, X, np.ones(5), np.array([0, 1, 0, 1, 0]), np.ones(5), np.arange(1, 6), *still, 0.0, mean, np.empty(0)
     )
     assert done == 3
@@ -254,7 +278,7 @@ def test_the_information_is_that_of_the_covariance_and_brings_it_back(F, fade):
     steps = np.tile([*fade, 1.0], (40, 1)), np.zeros(40), 1.0, np.zeros_like(relation), relation, limits
     mean = np.empty(40)
     ends = np.arange(1, 41)
-    assert rls.progressive_inplace(state, X, y, tasks, np.ones(40), ends, *steps, 0.0, mean, np.empty(0)) == 40
+    assert progressive(state, X, y, tasks, np.ones(40), ends, *steps, 0.0, mean, np.empty(0)) == 40
     for f in range(F):
         P = whole(state.covariance[f]) * state.totals[f, step.SCALE]
         w = state.weights[f].copy()
@@ -265,7 +289,7 @@ def test_the_information_is_that_of_the_covariance_and_brings_it_back(F, fade):
         np.testing.assert_allclose(held, np.linalg.inv(P), rtol=1e-8, atol=1e-9)
         count = state.guarded[f]
         assert guard.rebuild_inplace(state, f, d, relation)
-        put_back = guard.FLOOR * np.kron(relation[f], np.eye(d))
+        put_back = guard.PRIOR_FLOOR * np.kron(relation[f], np.eye(d))
         expected = np.linalg.inv(held + put_back)
         np.testing.assert_allclose(whole(state.covariance[f]), expected, rtol=1e-8, atol=1e-12)
         np.testing.assert_allclose(state.weights[f], expected @ (held @ w), rtol=1e-8, atol=1e-12)
@@ -318,7 +342,7 @@ def test_weights_move_at_the_opening_of_rounds_and_what_winds_up_then_is_made_an
     mean, nothing = np.empty(n), np.zeros((n, 1))
     tasks, ends = np.arange(n) % 2, np.arange(2, n + 1, 2)
     y = np.zeros(n)
-    assert rls.progressive_inplace(state, nothing, y, tasks, np.ones(n), ends, *steps, 0.0, mean, np.empty(0)) == n
+    assert progressive(state, nothing, y, tasks, np.ones(n), ends, *steps, 0.0, mean, np.empty(0)) == n
     assert state.guarded[0] > 0
     assert state.covariance[0, 0, 0] * state.totals[0, step.SCALE] < 1e12
 
@@ -331,7 +355,7 @@ def test_a_refused_sample_is_learned_by_a_covariance_made_anew_or_leaves_no_trac
     for x, learned in ((u, 1), (np.array([1e200, 0.0]), 0)):
         state = fs.fresh_filters(np.ones((1, 2)), wound_up[None], information[None], 2, room=room)
         before = [array.copy() for array in state]
-        done = rls.progressive_inplace(
+        done = progressive(
             state,
             x[None],
             np.ones(1),
@@ -362,8 +386,8 @@ def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviat
     P, w, x, k = symmetric(rng, 4), rng.normal(size=4), rng.normal(size=2), 3.0
     z = np.append(x, [0.0, 0.0])
     totals, errors = np.array([1.0, 8.0, 4.0]), np.array([[3.0, 20.0, 7.0], [9.0, 9.0, 9.0], [2.0, 150.0, 8.0]])
-    usual = (20.0 * 3.0 + step.POOLED * 2.0) / (20.0 + step.POOLED)
-    assert step.usual_square(errors, 0) == pytest.approx(usual)
+    usual = (20.0 * 3.0 + step.POOLED_WEIGHT * 2.0) / (20.0 + step.POOLED_WEIGHT)
+    assert step.typical_square(errors, 0) == pytest.approx(usual)
     r = z @ P @ z
     for y in (z @ w + 2.9 * np.sqrt(usual * (along + r) / along), z @ w + 1e3, z @ w - 1e200):
         half, weights, counts, seen = np.tril(P), w.copy(), totals.copy(), errors.copy()
@@ -385,18 +409,18 @@ def test_an_unusual_innovation_is_given_the_weight_that_makes_it_one_of_k_deviat
 
 
 def test_before_the_first_sample_nothing_is_unusual_unless_noise_is_expected():
-    assert step.usual_square(step.fresh_errors(1), 0) == 0.0
+    assert step.typical_square(step.fresh_errors(1), 0) == 0.0
     w, errors = np.zeros(2), step.fresh_errors(1)
     assert learn(np.eye(2), w, np.array([1.0, 0.0, 0.0]), 0, np.array([1.0, 0.0]), 1e6, robust=3.0, errors=errors)
     assert w[0] == pytest.approx(5e5)
     assert errors[0].tolist() == errors[1].tolist() == [pytest.approx(5e11), 1.0, 0.0]
-    assert step.usual_square(step.fresh_errors(1, noise=2.0), 0) == 4.0
+    assert step.typical_square(step.fresh_errors(1, noise=2.0), 0) == 4.0
 
 
 def test_what_is_usual_is_what_was_so_lately():
-    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([[1.0, step.WINDOW, 0.0], [1.0, step.WINDOW, 0.0]])
+    totals, errors = np.array([1.0, 1e6, 1e6]), np.array([[1.0, step.ERROR_WINDOW, 0.0], [1.0, step.ERROR_WINDOW, 0.0]])
     learn(np.zeros((1, 1)), np.zeros(1), totals, 0, np.zeros(1), 1.5, robust=3.0, errors=errors)
-    assert errors[0].tolist() == [pytest.approx(1.0 + 1.25 / step.WINDOW), step.WINDOW, 0.0]
+    assert errors[0].tolist() == [pytest.approx(1.0 + 1.25 / step.ERROR_WINDOW), step.ERROR_WINDOW, 0.0]
 
 
 def test_no_variance_turns_negative():
@@ -414,12 +438,10 @@ def test_own_clocks_that_run_on_nothing_are_settled():
     where = np.zeros(n, np.int64), np.ones(n), np.arange(1, n + 1)
     for kept in (slice(None), slice(0)):
         steps = np.tile([1.0, 0.01, 1.0], (n, 1)), np.zeros(n), 1.0, np.zeros((1, 2, 2)), relation[kept], limits[kept]
-        done = rls.progressive_inplace(
-            state, np.zeros((n, 1)), np.zeros(n), *where, *steps, 0.0, np.empty(n), np.empty(0)
-        )
+        done = progressive(state, np.zeros((n, 1)), np.zeros(n), *where, *steps, 0.0, np.empty(n), np.empty(0))
         assert done == n
         largest = np.abs(state.covariance).max()
-        assert largest <= (guard.BOUND * 1e4 if kept.stop is None else step.LARGEST)
+        assert largest <= (guard.WOUND_UP_AT * 1e4 if kept.stop is None else step.LARGEST_ENTRY)
         assert state.guarded[0] > 0
 
 
@@ -445,7 +467,7 @@ def test_a_rescue_knows_whose_errors_are_whose():
     state = fs.fresh_filters(np.ones((2, 2)), np.stack([wound_up] * 2), np.stack([information] * 2), 2)
     steps = np.ones((1, 3)), np.zeros(1), 1.0, np.zeros((2, 1, 1)), np.ones((2, 1, 1)), np.ones((2, 1))
     where = np.ones(1, np.int64), np.ones(1), np.ones(1, np.int64)
-    assert rls.progressive_inplace(state, u[None], np.ones(1), *where, *steps, 3.0, np.empty(1), np.empty(0)) == 1
+    assert progressive(state, u[None], np.ones(1), *where, *steps, 3.0, np.empty(1), np.empty(0)) == 1
     assert state.guarded.tolist() == [0, 1]
     assert state.errors[:, step.SEEN].tolist() == [0.0, 1.0, 1.0]
 
@@ -478,7 +500,7 @@ def test_what_waits_is_taken_up_before_the_scale_is_folded(room):
     steps = fades, np.zeros(n), 1.0, np.zeros((1, 2, 2)), np.zeros((0, 1, 1)), np.zeros((0, 1))
     tasks = np.arange(n) % 2
     mean, ends = np.empty(n), np.arange(1, n + 1)
-    assert rls.progressive_inplace(state, X, y, tasks, np.ones(n), ends, *steps, 0.0, mean, np.empty(0)) == n
+    assert progressive(state, X, y, tasks, np.ones(n), ends, *steps, 0.0, mean, np.empty(0)) == n
     information = np.linalg.inv(P[0])
     for x, t in zip(X, tasks, strict=True):
         z = stack(x, t, 2)
@@ -498,7 +520,7 @@ def test_all_filters_that_wind_up_are_made_anew_at_once():
     steps = np.ones((n, 3)), moves, 1.0, np.zeros((3, 1, 1)), np.ones((3, 1, 1)), np.ones((3, 1))
     mean, nothing, tasks = np.empty(n), np.zeros((n, 2)), np.arange(n) % 3
     ends, ones = np.array([3, 6]), np.ones(n)
-    assert rls.progressive_inplace(state, nothing, ones, tasks, ones, ends, *steps, 0.0, mean, np.empty(0)) == n
+    assert progressive(state, nothing, ones, tasks, ones, ends, *steps, 0.0, mean, np.empty(0)) == n
     assert state.guarded.min() >= 1
     assert state.covariance.max() < 1e8
 
@@ -511,7 +533,7 @@ def test_what_waits_is_taken_up_where_it_hides_the_digits_of_a_sample(x, learned
     for filters_, n in ((alone, 1), (state, 2)):
         steps = np.ones((n, 3)), np.zeros(n), 1.0, np.zeros((1, 1, 1)), np.zeros((0, 1, 1)), np.zeros((0, 1))
         given = X[:n], np.ones(n), np.zeros(n, np.int64), np.ones(n), np.arange(1, n + 1)
-        done = rls.progressive_inplace(filters_, *given, *steps, 0.0, np.empty(n), np.empty(0))
+        done = progressive(filters_, *given, *steps, 0.0, np.empty(n), np.empty(0))
     assert done == learned
     if learned == 1:
         for array, expected in zip(state, alone, strict=True):
@@ -525,9 +547,9 @@ def test_a_sample_that_had_to_wait_for_its_digits_may_wind_up_like_any_other(roo
     fades = np.array([[1.0, 1.0, 1.0], [1.0 / 2000.0, 1.0, 1.0]])
     steps = fades, np.zeros(2), 1.0, np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.ones((1, 1))
     given = X, np.ones(2), np.zeros(2, np.int64), np.ones(2), np.array([1, 2])
-    assert rls.progressive_inplace(state, *given, *steps, 0.0, np.empty(2), np.empty(0)) == 2
+    assert progressive(state, *given, *steps, 0.0, np.empty(2), np.empty(0)) == 2
     assert state.guarded.tolist() == [1]
-    assert fs.variances(state).max() <= guard.BOUND
+    assert fs.variances(state).max() <= guard.WOUND_UP_AT
 
 
 @pytest.mark.parametrize("room", [0, 8])
@@ -540,14 +562,14 @@ def test_one_sample_at_once_is_as_one_of_many(room, fade):
     X, y, tasks, ones = rng.normal(size=(n, 2)), rng.normal(size=n), np.zeros(n, np.int64), np.ones(n)
     steps = np.tile([fade, 1.0, 1.0], (n, 1)), np.zeros(n), 1.0, np.zeros((1, 2, 2)), relation, limits
     ends = np.arange(1, n + 1)
-    assert rls.progressive_inplace(many, X, y, tasks, ones, ends, *steps, 0.0, np.empty(n), np.empty(0)) == n
+    assert progressive(many, X, y, tasks, ones, ends, *steps, 0.0, np.empty(n), np.empty(0)) == n
     for i in range(n):
-        assert rls.learn_one_inplace(one, X[i], y[i], 0, 1.0, steps[0][:1], steps[1][:1], *steps[2:], 0.0)
+        assert learn_one(one, X[i], y[i], 0, 1.0, steps[0][:1], steps[1][:1], *steps[2:], 0.0)
     for array, expected in zip(one, many, strict=True):
         np.testing.assert_array_equal(array, expected)
     assert (many.guarded[0] > 0) == (fade < 1.0)
     moves = np.array([0.5])
-    assert not rls.learn_one_inplace(one, X[0], 1e200, 0, 1.0, steps[0][:1], steps[1][:1], *steps[2:], 0.0)
-    assert not rls.learn_one_inplace(one, X[0], 1.0, 0, 1.0, steps[0][:1], moves, *steps[2:], 0.0)
+    assert not learn_one(one, X[0], 1e200, 0, 1.0, steps[0][:1], steps[1][:1], *steps[2:], 0.0)
+    assert not learn_one(one, X[0], 1.0, 0, 1.0, steps[0][:1], moves, *steps[2:], 0.0)
     for array, expected in zip(one, many, strict=True):
         np.testing.assert_array_equal(array, expected)

@@ -7,7 +7,7 @@ import pytest
 
 import braided as bd
 from braided.forgetting import Directional, Drift, HalfLife, Restore
-from braided.learners.mtwrls import information_of
+from braided.learners.solvers.exact import information_of
 from braided.state import dumps, loads
 from tests.reference.linear import batch, stack
 from tests.streams import random_graph

@@ -183,7 +183,7 @@ def test_on_threads_too_it_ends_before_what_can_not_be_learned(monkeypatch):
 
 @pytest.mark.parametrize(("n", "parts"), [(1, 1), (1, 2), (1000, 2), (1000, 3), (100_000, 2)])
 def test_ranges_are_whole_chunks(n, parts):
-    cuts = local.ranges(n, parts)
+    cuts = local.ranges(0, n, parts)
     assert len(cuts) == min(parts, -(-n // CHUNK))
     assert [t for cut in cuts for t in range(*cut)] == list(range(n))
     assert all(first % CHUNK == 0 for first, _ in cuts)

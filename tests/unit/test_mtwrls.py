@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.learners.mtwrls import information_of
+from braided.learners.solvers.exact import information_of
 from braided.state import dumps
 from tests.reference.linear import batch, own_clock, recursion, stack
 from tests.streams import random_graph, random_stream, worst
@@ -250,8 +250,7 @@ def test_where_nothing_winds_up_the_guard_changes_nothing(per):
     rng = np.random.default_rng(11)
     X, y, tasks, rounds = random_stream(rng, 4, 3, n_rounds=200)
     graph = random_graph(rng, 4)
-    guarded, bare = (bd.MTWRLS(graph, 3, 1.0, bd.Exponential(0.98, per=per)) for _ in range(2))
-    bare._prior = bare._prior._replace(information=bare._prior.information[:0], variances=bare._prior.variances[:0])
+    guarded, bare = (bd.MTWRLS(graph, 3, 1.0, bd.Exponential(0.98, per=per, guard=guard)) for guard in (True, False))
     one, other = (model.progressive(X, y, tasks, rounds=rounds) for model in (guarded, bare))
     np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(guarded.covariance, bare.covariance, rtol=1e-12)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import braided as bd
 from braided.forgetting import Directional, Drift, Restore
-from braided.learners.mtwrls import information_of
+from braided.learners.solvers.exact import information_of
 from tests.reference.linear import batch
 from tests.streams import random_graph, random_stream
 

@@ -12,37 +12,37 @@ def compiled(function: Function, **more: Any) -> Function:
     """Compile `function` for this machine, and keep the result on disk.
 
     Sums may be reordered and multiply-adds fused, which lets them use the vector units; NaN and infinity keep
-    their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity. What is
-    finite is told by comparing: `np.isfinite(a + b)` may be reordered until it is always true.
+    their meaning, and the same call gives the same bits on the same machine. Division by zero gives infinity. Test for
+    finite values by comparing: `np.isfinite(a + b)` may be reordered until it is always true.
 
-    Whatever it calls is inlined. Else there would be several copies of a function, each optimised for its callers, and
-    which of them is run would hang on what is loaded first: other bits where it is compiled than where it is loaded.
+    Whatever it calls is inlined. Otherwise there would be several copies of a function, each optimised for its callers,
+    and which of them runs would depend on which is loaded first: compiling and loading would give different bits.
     """
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}, "forceinline": True}
     options |= more
     try:
         return cast(Function, njit(cache=True, **options)(function))
     except RuntimeError:  # pragma: no cover (a test runs it in a process of its own)
-        # No folder to keep it in: compile in every process. NUMBA_CACHE_DIR can name one.
+        # No folder for the cache: compile in every process. NUMBA_CACHE_DIR can name one.
         return cast(Function, njit(**options)(function))
 
 
 def unlocked(function: Function) -> Function:
-    """Compile `function` to run without the interpreter's lock, so that threads run it at once."""
+    """Compile `function` to run without the interpreter's lock, so that threads run it in parallel."""
     return compiled(function, nogil=True)
 
 
 def uncounted(function: Function) -> Function:
-    """Compile `function` without counting who refers to an array: for loops over samples, which must allocate none.
+    """Compile `function` without counting references to arrays: for loops over samples, which must allocate none.
 
-    Python must give it arrays, not tuples of them, which would never be released.
+    Python must pass it arrays, not tuples of them, which would never be released.
     """
     return compiled(function, _nrt=False)
 
 
 def inlined(function: Function) -> Function:
-    """Put the source of `function` into its callers, before types are known: passing many arrays on then costs nothing.
+    """Put the source of `function` into its callers, before types are known: passing many arrays then costs nothing.
 
-    What is `compiled` is inlined, too, but later, by LLVM.
+    Other `compiled` functions are inlined, too, but later, by LLVM.
     """
     return compiled(function, inline="always")

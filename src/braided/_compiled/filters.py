@@ -3,14 +3,15 @@
 F = 1 is MT-WRLS (one filter of size dT serves all), F = T is WRLS (one filter of size d per task).
 
 P need not be touched at every sample: with terms pending (pending.py), a gain is P z − G'L(G z), and once there are r
-of them, P takes them up together (`solver="blocked"`). Without room for any, every sample is taken up at once.
+of them, P takes them up together (`solver="blocked"`). Without room for pending terms, P takes up each sample as it
+comes (`solver="dense"`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from braided._compiled import compiled, inlined
+from braided._compiled import compiled, inlined, uncounted
 from braided._compiled.linear import dot
 from braided._compiled.pending import WIDE, lose_all_inplace
 from braided._compiled.step import (
@@ -30,24 +31,24 @@ from braided.types import Floats, Ints
 
 
 class Filters(NamedTuple):
-    """State of F filters of size n = d T / F. The order matters: a step takes the first 5, a forecast 6, a run 9."""
+    """State of F filters of size n = d T / F."""
 
     weights: Floats  # (F, n) the tasks' weights, stacked
-    covariance: Floats  # (F, n, n) lower triangle of P / scale, but for what is pending
+    covariance: Floats  # (F, n, n) lower triangle of P / scale, without the pending terms
     totals: Floats  # (F, 3) scale of P, minimum of the objective, effective number of samples
-    terms: Floats  # (F, r, n) G, the gains that P has yet to lose
-    losses: Floats  # (F, r) how much of each; 0 for none
-    pending: Ints  # (F,) how many there are
-    base: Floats  # (F, n, n) scale times the information that P started from
-    gained: Floats  # (T, d, d) scale times what samples have added to it, task by task
-    errors: Floats  # (T + 1, 3) if robust: mean of innovation² / variance, how many, how many unusual; last, of all
-    guarded: Ints  # (F,) how often P was made anew from the information
+    terms: Floats  # (F, r, n) G, gains that P has yet to take up
+    losses: Floats  # (F, r) L, the loss along each; 0 where there is none
+    pending: Ints  # (F,) number of pending terms
+    base: Floats  # (F, n, n) scale times the information of the prior
+    gained: Floats  # (T, d, d) scale times the information of the samples, task by task
+    errors: Floats  # (T + 1, 3) if robust: mean of innovation² / variance, its count, unusual ones; last row: all tasks
+    guarded: Ints  # (F,) how often P was rebuilt from the information
 
 
 def fresh_filters(
     weights: Floats, covariance: Floats, information: Floats, d: int, noise: float = 0.0, room: int = 0
 ) -> Filters:
-    """Return F filters (F, n) with their covariances and informations (F, n, n), before the first sample."""
+    """Return F filters before the first sample: weights (F, n), covariances and informations (F, n, n)."""
     n_filters, n = weights.shape
     gained = np.zeros((n_filters * n // d, d, d))
     return Filters(
@@ -79,13 +80,13 @@ def variances(filters: Filters) -> Floats:
 
 @compiled
 def room_for(W: Floats, losses: Floats) -> Floats:
-    """Return room to work in: for a gain, and for pending terms while P takes them up."""
+    """Return workspace: for a gain, and for pending terms while P takes them up."""
     return np.empty(W.shape[1] + losses.shape[1] * WIDE)
 
 
 @compiled
 def flush_inplace(P: Floats, G: Floats, losses: Floats, work: Floats) -> None:
-    """Let P take up what is pending; `work` as `room_for` has it."""
+    """Let P take up the pending terms; `work` is from `room_for`."""
     lose_all_inplace(P, G, losses, work[P.shape[0] :])
     for k in range(losses.size):
         losses[k] = 0.0
@@ -93,27 +94,13 @@ def flush_inplace(P: Floats, G: Floats, losses: Floats, work: Floats) -> None:
 
 @inlined
 def learn_inplace(
-    w: Floats,
-    P: Floats,
-    totals: Floats,
-    G: Floats,
-    losses: Floats,
-    pending: Ints,
-    f: int,
-    work: Floats,
-    start: int,
-    x: Floats,
-    y: float,
-    weight: float,
-    fade: Floats,
-    errors: Floats,
-    task: int,
-    robust: float,
+    filters: Filters, task: int, x: Floats, y: float, weight: float, fade: Floats, robust: float, work: Floats
 ) -> float:
-    """Forget, then learn one sample of the task whose weights begin at `start`; its weight, or −1 (`correct_inplace`).
-
-    It takes the rows of filter f one by one, as named tuples are slow to pass on; `work` is as `room_for` has it.
-    """
+    """Forget, then learn one sample of a task; its weight, or −1 (`correct_inplace`). `work` is from `room_for`."""
+    one = filters.weights.shape[0] == 1
+    f, start = 0 if one else task, task * x.size if one else 0
+    w, P, totals, errors = filters.weights[f], filters.covariance[f], filters.totals[f], filters.errors
+    G, losses, pending = filters.terms[f], filters.losses[f], filters.pending
     n, stop, waiting, g = w.size, start + x.size, pending[f], work[: w.size]
     gain_inplace(g, P, start, x)
     for k in range(waiting):
@@ -125,7 +112,7 @@ def learn_inplace(
     sample = (start, x, y, weight, fade[0], own, fade[2])
     weight, loss = correct_inplace(w, totals, g, *sample, errors, task, robust, doubt)
     if weight >= 0.0:
-        # if P fades alone, it would have to cancel with what waits, later
+        # if P faded alone, the pending terms would have to cancel with it later
         if waiting > 0 and (waiting == losses.size or own != 1.0):
             flush_inplace(P, G, losses, work)
             waiting = 0
@@ -158,8 +145,7 @@ def move_inplace(filters: Filters, d: int, factor: float, shrink: float, noise: 
                     P[t * d + k, s * d + k] += more
 
 
-@inlined
-def forecast_inplace(
+def _forecast(
     mean: Floats,
     std: Floats,
     W: Floats,
@@ -173,7 +159,6 @@ def forecast_inplace(
     first: int,
     end: int,
 ) -> None:
-    """Forecast the samples from `first` to before `end` into `mean`, and their deviations into `std` unless empty."""
     d, one = X.shape[1], W.shape[0] == 1
     for i in range(first, end):
         f, start, x = 0 if one else tasks[i], tasks[i] * d if one else 0, X[i]
@@ -183,3 +168,13 @@ def forecast_inplace(
             for k in range(pending[f]):
                 variance -= losses[f, k] * dot(terms[f, k, start : start + d], x) ** 2
             std[i] = deviation(totals[f], totals[f, SCALE] * variance)
+
+
+forecast_arrays_inplace = inlined(_forecast)  # for compiled loops
+_forecast_inplace = uncounted(_forecast)  # for Python, which calls it most for one sample
+
+
+def forecast_inplace(filters: Filters, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+    """Predict samples into `mean`, and their standard deviations into `std` unless it is empty."""
+    known = filters.weights, filters.covariance, filters.totals
+    _forecast_inplace(mean, std, *known, filters.terms, filters.losses, filters.pending, X, tasks, 0, len(tasks))

@@ -1,8 +1,8 @@
-"""The guard against wind-up: the information that P is the inverse of, kept beside it, to make P anew from.
+"""The guard against wind-up: the information, P's inverse, is kept beside P, so that P can be rebuilt from it.
 
-Where nothing new comes (a silent task, a constant input), exponential forgetting lets the information fade without end,
-and P winds up. Once a variance is far beyond that of the prior, or the arithmetic of a step breaks down, P is made
-anew, with a little of the prior put back.
+Where no new information comes (a silent task, a constant input), exponential forgetting fades the information without
+end, and P winds up. Once a variance is far beyond that of the prior, or the arithmetic of a step breaks down, P is
+rebuilt, with a little of the prior put back.
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ import numpy as np
 from braided._compiled import compiled, inlined
 from braided._compiled.filters import Filters, flush_inplace, room_for
 from braided._compiled.linear import dot, invert_inplace
-from braided._compiled.step import FLOOR, SCALE, fold_inplace
+from braided._compiled.step import PRIOR_FLOOR, SCALE, fold_inplace
 from braided.types import Floats
 
-BOUND = 1e8  # times the prior variance, beyond which it winds up
+WOUND_UP_AT = 1e8  # times the prior variance
 
 
 @inlined
 def account_inplace(
     base: Floats, gained: Floats, scale: float, start: int, x: Floats, weight: float, own: float
 ) -> None:
-    """Take the sample that was just learned into the information, after what is known of its task fades."""
+    """Fade the information about the task of the sample that was just learned, then add the sample to it."""
     d = x.size
     if own != 1.0:
         root = np.sqrt(own)
@@ -48,9 +48,9 @@ def fold_information_inplace(base: Floats, gained: Floats, scale: float) -> None
 
 @compiled
 def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
-    """Make P of filter f anew from the information, with a little of the prior `relation` ⊗ I put back.
+    """Rebuild P of filter f from the information, with a little of the prior `relation` ⊗ I put back.
 
-    False, and nothing changed, where even that is not positive definite.
+    Returns False, with nothing changed, if even that is not positive definite.
     """
     n, m = filters.weights.shape[1], filters.weights.shape[1] // d
     w, totals, base = filters.weights[f], filters.totals[f], filters.base[f]
@@ -64,7 +64,7 @@ def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
             for j in range(d):
                 information[t * d + k, t * d + j] += gained[t, k, j] / scale
             for s in range(m):
-                more = FLOOR * relation[f, t, s]
+                more = PRIOR_FLOOR * relation[f, t, s]
                 information[t * d + k, s * d + k] += more
                 pull[t * d + k] += more * w[s * d + k]
     if not invert_inplace(information):
@@ -76,7 +76,7 @@ def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
     for t in range(m):
         for s in range(m):
             for k in range(d):
-                base[t * d + k, s * d + k] += FLOOR * relation[f, t, s] * scale
+                base[t * d + k, s * d + k] += PRIOR_FLOOR * relation[f, t, s] * scale
     fold_information_inplace(base, gained, scale)
     totals[SCALE] = 1.0
     for k in range(filters.losses.shape[1]):
@@ -90,14 +90,14 @@ def rebuild_inplace(filters: Filters, f: int, d: int, relation: Floats) -> bool:
 def wound_up(P: Floats, limits: Floats, d: int, start: int, stop: int) -> bool:
     """Whether a variance between `start` and `stop` is far beyond that of the prior, one of `limits` per task."""
     for i in range(start, stop):  # noqa: SIM110 (compiled)
-        if not P[i, i] <= BOUND * limits[i // d]:
+        if not P[i, i] <= WOUND_UP_AT * limits[i // d]:
             return True
     return False
 
 
 @compiled
 def take_up_inplace(filters: Filters, f: int) -> None:
-    """Let P of filter f take up what is pending."""
+    """Let P of filter f take up its pending terms."""
     if filters.pending[f] > 0:
         work = room_for(filters.weights, filters.losses)
         flush_inplace(filters.covariance[f], filters.terms[f], filters.losses[f], work)
@@ -120,7 +120,7 @@ def settle_inplace(filters: Filters, f: int, d: int, limits: Floats) -> bool:
 
 @compiled
 def unwind_inplace(filters: Filters, f: int, d: int, relation: Floats, limits: Floats) -> None:
-    """Make P of filter f anew, or of all that have wound up where f is −1."""
+    """Rebuild P of filter f, or of all filters that have wound up if f is −1."""
     for other in range(filters.weights.shape[0]):
         if other == f or (f < 0 and wound_up(filters.covariance[other], limits[other], d, 0, filters.weights.shape[1])):
             rebuild_inplace(filters, other, d, relation)

@@ -1,4 +1,4 @@
-"""What every linear learner needs: inner products and forecasts from one row of weights per task."""
+"""What linear learners share: inner products, forecasts from one row of weights per task, and an inverse."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from braided._compiled import compiled
 from braided.types import Floats, Ints
 
 JITTER = 2.0**-52
-FOUR = 4  # rows, or terms, that are taken together
+FOUR = 4  # rows, or terms, that are processed together
 
 
 @compiled
@@ -27,9 +27,9 @@ def forecast_inplace(mean: Floats, W: Floats, X: Floats, tasks: Ints) -> None:
 
 @compiled
 def invert_inplace(A: Floats) -> bool:
-    """A ← A⁻¹ of a symmetric positive definite matrix, whatever its units; False, and A is spoilt, if it is not one.
+    """A ← A⁻¹ of a symmetric positive definite matrix, whatever its units; False, with A spoilt, if it is not one.
 
-    A is scaled to a unit diagonal first. Where rounding has made it indefinite, a little more than that is added to it.
+    A is scaled to a unit diagonal first. If rounding has made it indefinite, slightly more than that is added to it.
     """
     n = A.shape[0]
     root = np.empty(n)

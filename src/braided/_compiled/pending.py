@@ -1,19 +1,19 @@
-"""Rank-one terms that P has yet to lose, taken up together: as much arithmetic, but P moves through memory once.
+"""Rank-one terms that P takes up together: the same arithmetic, but P moves through memory once for several samples.
 
-With terms pending, what is known is P − G'LG, rows of G their gains and L their losses.
+With terms pending, the covariance is P − G'LG, with gains as rows of G and losses L.
 """
 
 from braided._compiled import compiled
 from braided._compiled.step import ROUNDING
 from braided.types import Floats
 
-GROUP = 8  # terms that go into P at once
-WIDE, HIGH = 256, 128  # columns and rows of the tiles of P that they go into
+GROUP = 8  # terms that P takes up in one pass
+WIDE, HIGH = 256, 128  # columns and rows of the tiles of P
 
 
 @compiled
 def pack_inplace(packed: Floats, G: Floats, first: int, last: int) -> None:
-    """packed ← columns `first` to `last` of G, row after row, WIDE apart: so the compiler knows what can't overlap."""
+    """packed ← columns `first` to `last` of G, row after row, WIDE apart, so that the compiler sees no overlap."""
     for k in range(G.shape[0]):
         for j in range(last - first):
             packed[k * WIDE + j] = G[k, first + j]
@@ -25,7 +25,7 @@ def lose_group_inplace(
 ) -> None:
     """P ← P − Σ loss g g' over eight terms, in rows `top` to `bottom` and columns `first` to `last`, all even numbers.
 
-    Two rows at a time, so that what is loaded of the terms serves both.
+    Two rows at a time, so that each loaded number of a term serves both.
     """
     for i in range(top, bottom, 2):
         a, b, c, d = losses[0] * G[0, i], losses[1] * G[1, i], losses[2] * G[2, i], losses[3] * G[3, i]
@@ -46,9 +46,9 @@ def lose_group_inplace(
 
 @compiled
 def lose_all_inplace(P: Floats, G: Floats, losses: Floats, packed: Floats) -> None:
-    """P ← P − Σ loss g g' over all terms, a multiple of eight; tile by tile, each of which stays in the cache.
+    """P ← P − Σ loss g g' over all terms, a multiple of eight; tile by tile, so that each stays in the cache.
 
-    `packed` is room to work in, WIDE numbers for each term.
+    `packed` is workspace, WIDE numbers for each term.
     """
     n = P.shape[0]
     even = n - n % 2
@@ -60,13 +60,13 @@ def lose_all_inplace(P: Floats, G: Floats, losses: Floats, packed: Floats) -> No
             for k in range(0, losses.size, GROUP):
                 group = slice(k, k + GROUP)
                 lose_group_inplace(P, top, bottom, first, last, G[group], losses[group], packed[k * WIDE :])
-    for i in range(even, n):  # the last row, if it has no other beside it
+    for i in range(even, n):  # the last row of an odd number
         for k in range(losses.size):
             factor = losses[k] * G[k, i]
             for j in range(n):
                 P[i, j] -= factor * G[k, j]
     for i in range(n):
-        if not P[i, i] > 0.0:  # rounding has made it so
+        if not P[i, i] > 0.0:  # negative by rounding
             P[i, i] = 0.0
             for k in range(losses.size):
                 P[i, i] += ROUNDING * abs(losses[k]) * G[k, i] * G[k, i]

@@ -1,24 +1,25 @@
-"""The two solvers of many tasks on a sparse graph, K w = ψ; what they work on is told in local.py.
+"""The two solvers of K w = ψ for many tasks on a sparse graph; local.py says what the letters are.
 
     push  relax a task, w_t += P_t R_t, which moves its residual to its neighbours, and go on with those whose residual
           is large: for single samples, which reach a few tasks
-    CG    conjugate gradients, preconditioned by P: for rounds, and where smooth modes of the graph have to move
+    CG    conjugate gradients, preconditioned by P: for rounds, and where smooth modes of the graph must move
 
-Both need no more of K than P: K P r = r + C_off P r for the links C_off between tasks.
+Of K, both need only P: K P r = r + C_off P r for the links C_off between tasks.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from braided._compiled import compiled, unlocked
+from braided._compiled import compiled, inlined, unlocked
 from braided._compiled.linear import dot
 from braided._compiled.step import RESIDUAL, SCALE
 from braided.types import Floats, Ints
 
-PRIOR, USUAL, LATELY = 3, 4, 5  # more columns of Local.totals
-CHUNK = 256  # tasks whose sums are taken together, whichever thread takes them: the same bits on one as on many
-MOST = 1000  # iterations of conjugate gradients
+PRIOR, TYPICAL, LATELY = 3, 4, 5  # more columns of Local.totals
+CHUNK = 256  # tasks that are summed together, on whichever thread: so any number of threads gives the same bits
+MOST_ITERATIONS = 1000  # of conjugate gradients
 
 
 class Local(NamedTuple):
@@ -27,25 +28,25 @@ class Local(NamedTuple):
     weights: Floats  # (N, d)
     residual: Floats  # (N, d)
     covariance: Floats  # (N, d, d)
-    totals: Floats  # (1, 6) as in Filters; what is left of the prior; usual size of an innovation, and of how many
-    squares: Floats  # (d,) usual square of each feature
-    starts: Ints  # (N + 1,) of each task's neighbours
+    totals: Floats  # (1, 6) as in Filters; what is left of the prior; typical size of an innovation, its count
+    squares: Floats  # (d,) typical square of each feature
+    starts: Ints  # (N + 1,) where each task's neighbours and links begin
     neighbours: Ints
     links: Floats
     diagonal: Floats  # (N,)
-    first_links: Floats  # both as they were when they came, before anything faded
+    first_links: Floats  # links and diagonal as they were before anything faded
     first_diagonal: Floats
-    places: Ints  # (T,) where each task is among the N; those that have left are there still, and teach no more
+    places: Ints  # (T,) places of the tasks among the N; tasks that have left stay among the N, without samples
     errors: Floats  # (N + 1, 3) as in Filters
 
 
 class Room(NamedTuple):
-    """Room for the solvers to work in."""
+    """Workspace of the solvers."""
 
     z: Floats  # (N, d) P r
     p: Floats  # (N, d) direction
     q: Floats  # (N, d) K p
-    sums: Floats  # (chunks, 6 + d) what each chunk sums; solvers use the first two
+    sums: Floats  # (chunks, 6 + d) sums of each chunk; solvers use the first two
     queue: Ints  # (N,)
     queued: Ints  # (N,)
 
@@ -71,7 +72,7 @@ def total_of(sums: Floats, column: int) -> float:
 
 @compiled
 def move_of(squares: Floats, step: Floats) -> float:
-    """The square of what a forecast moves by, on the mean over usual inputs, when weights make this step."""
+    """Mean square by which forecasts of typical inputs move when weights make this step."""
     total = 0.0
     for k in range(step.size):
         total += squares[k] * step[k] * step[k]
@@ -80,7 +81,7 @@ def move_of(squares: Floats, step: Floats) -> float:
 
 @unlocked
 def step_inplace(local: Local, room: Room, alpha: float, first: int, last: int) -> None:
-    """First half of an iteration, for tasks `first` to `last`: w += α p, r −= α q, z ← P r; sums of r'z and moves."""
+    """First half of an iteration, for tasks `first` to `last`: w += α p, r −= α q, z ← P r; sums r'z and the moves."""
     W, R, z, p, q, squares = local.weights, local.residual, room.z, room.p, room.q, local.squares
     for start in range(first, last, CHUNK):
         total, move = 0.0, 0.0
@@ -96,7 +97,7 @@ def step_inplace(local: Local, room: Room, alpha: float, first: int, last: int) 
 
 @unlocked
 def turn_inplace(local: Local, room: Room, beta: float, first: int, last: int) -> None:
-    """Second half, when all have done the first: p ← z + β p, q ← K z + β q; sums of p'q."""
+    """Second half, after the first of all tasks: p ← z + β p, q ← K z + β q; sums p'q."""
     R, z, p, q = local.residual, room.z, room.p, room.q
     d = R.shape[1]
     prior = local.totals[0, PRIOR]
@@ -116,29 +117,42 @@ def turn_inplace(local: Local, room: Room, beta: float, first: int, last: int) -
         room.sums[start // CHUNK, 0] = total
 
 
-@compiled
-def solve_inplace(local: Local, room: Room, limit: float, most: int) -> int:
-    """Conjugate gradients until the moves that are left add up to at most `limit`; the iterations, of `most`."""
+def conjugate_gradients(
+    step: Callable[..., None], turn: Callable[..., None], local: Local, room: Room, limit: float, most: int
+) -> int:
+    """Iterate until the moves that are left add up to at most `limit`; the number of iterations, at most `most`.
+
+    `step` and `turn` are the functions above, or run those on threads.
+    """
     n = local.weights.shape[0]
-    step_inplace(local, room, 0.0, 0, n)
+    step(local, room, 0.0, 0, n)
     energy, beta = total_of(room.sums, 0), 0.0
     for iteration in range(most):
         if not total_of(room.sums, 1) > limit:
             return iteration
-        turn_inplace(local, room, beta, 0, n)
+        turn(local, room, beta, 0, n)
         along = total_of(room.sums, 0)
-        if not along > 0.0:  # rounding has made it so
+        if not along > 0.0:  # by rounding
             return iteration
-        step_inplace(local, room, energy / along, 0, n)
+        step(local, room, energy / along, 0, n)
         local.totals[0, RESIDUAL] -= energy / along * energy / local.totals[0, SCALE]
         before, energy = energy, total_of(room.sums, 0)
         beta = energy / before
     return most
 
 
+_conjugate_gradients = inlined(conjugate_gradients)
+
+
+@compiled
+def solve_inplace(local: Local, room: Room, limit: float, most: int) -> int:
+    """Solve by conjugate gradients on one thread."""
+    return _conjugate_gradients(step_inplace, turn_inplace, local, room, limit, most)
+
+
 @compiled
 def push_inplace(local: Local, room: Room, limit: float, tasks: Ints, most: int) -> int:
-    """Relax tasks whose move is above `limit`, from `tasks` on; how many were, or −1 if `most` were not enough."""
+    """Relax tasks whose move is above `limit`, beginning with `tasks`; how many, or −1 if `most` were not enough."""
     W, R, queue, queued = local.weights, local.residual, room.queue, room.queued
     n, d = W.shape
     prior, largest = local.totals[0, PRIOR], 0.0
@@ -180,5 +194,5 @@ def push_inplace(local: Local, room: Room, limit: float, tasks: Ints, most: int)
 
 @compiled
 def limit_of(local: Local, tolerance: float) -> float:
-    """What the moves that are left may add up to: (tolerance · usual innovation)² for each task."""
-    return local.diagonal.size * (tolerance * local.totals[0, USUAL]) ** 2
+    """Bound of the sum of the moves that are left: (tolerance · typical innovation)² per task."""
+    return local.diagonal.size * (tolerance * local.totals[0, TYPICAL]) ** 2

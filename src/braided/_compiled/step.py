@@ -1,8 +1,8 @@
-"""One step of recursive least squares on one stored triangle: what filters and dictionaries have in common.
+"""One step of recursive least squares on one stored triangle, for filters and dictionaries.
 
 Letters, as in the paper: P covariance, w weights, g = P z gain direction, e innovation, z stacked input.
 The stored P is the true one divided by `scale`, so that uniform forgetting costs one division; only its lower
-triangle is read or written, which keeps it symmetric for ever (rounding asymmetry would grow like 1/forgetting^i).
+triangle is read or written, which keeps it symmetric (rounding asymmetry would grow like 1/forgetting^i).
 """
 
 import numpy as np
@@ -13,27 +13,28 @@ from braided.types import Floats
 
 SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of totals
 SQUARE, SEEN, UNUSUAL = 0, 1, 2  # the columns of errors
-FOLD = 2.0**10  # above this, the scale is folded into P, and P is looked at for wind-up
-LARGEST = 1e300  # no entry of P grows beyond where there is no guard
-HUGE = 1e140  # no value, and no step of a weight, may be larger: squares of what follows must not overflow
-LITTLE = 1e-3  # of a sample, what an expected noise counts for
-TINY = 1e-100  # evidence does not fade below
+FOLD = 2.0**10  # above this, the scale is folded into P, and P is checked for wind-up
+LARGEST_ENTRY = 1e300  # of P, where there is no guard
+LARGEST_VALUE = 1e140  # also of the step of a weight: squares of later values must not overflow
+EXPECTED_NOISE_WEIGHT = 1e-3  # in samples
+LEAST_EVIDENCE = 1e-100  # below this, evidence no longer fades
 ROUNDING = 2.0**-52
-FLOOR = 1e-6  # of the prior, which never fades for good
-POOLED = 10.0  # in what is usual for a task, the errors of all count as much as so many of its own
-WINDOW = 200.0  # errors that it remembers
-DOUBT = 1e-2  # how much of a forecast's variance may be rounding before the recursion is no longer trusted
+PRIOR_FLOOR = 1e-6  # share of the prior that never fades
+POOLED_WEIGHT = 10.0  # weight of the pooled error, in equivalent samples of the task's own
+ERROR_WINDOW = 200.0  # of the running mean square of the errors, in samples
+MOST_DOUBT = 1e-2  # share of a forecast's variance that may be rounding
 
 
 def fresh_totals(n_filters: int, noise: float = 0.0) -> Floats:
-    """Return the totals before the first sample; noise that is expected, a deviation, counts as a little of one."""
-    return np.tile([1.0, LITTLE * noise * noise, LITTLE if noise > 0.0 else 0.0], (n_filters, 1))
+    """Return the totals before the first sample; expected noise, a deviation, counts as a small part of a sample."""
+    weight = EXPECTED_NOISE_WEIGHT if noise > 0.0 else 0.0
+    return np.tile([1.0, weight * noise * noise, weight], (n_filters, 1))
 
 
 def fresh_errors(n_tasks: int, noise: float = 0.0) -> Floats:
     """Return the errors before the first sample, of each task and of all."""
     errors = np.zeros((n_tasks + 1, 3))
-    errors[-1, [SQUARE, SEEN]] = noise * noise, LITTLE if noise > 0.0 else 0.0
+    errors[-1, [SQUARE, SEEN]] = noise * noise, EXPECTED_NOISE_WEIGHT if noise > 0.0 else 0.0
     return errors
 
 
@@ -88,7 +89,7 @@ def quadratic(P: Floats, start: int, x: Floats) -> float:
 
 @compiled
 def rounding(P: Floats, start: int, x: Floats) -> float:
-    """Bound of the rounding in z' P z; it outgrows z' P z itself where P winds up in directions nobody visits."""
+    """Bound of the rounding error of z' P z, which exceeds z' P z where P winds up in directions without samples."""
     total = 0.0
     for k in range(x.size):
         total += x[k] * x[k] * P[start + k, start + k]
@@ -104,24 +105,24 @@ def deviation(totals: Floats, variance: float) -> float:
 
 
 @compiled
-def usual_square(errors: Floats, task: int) -> float:
-    """The square that an innovation usually has, over its variance: of the task's own, and a little of all tasks'."""
+def typical_square(errors: Floats, task: int) -> float:
+    """Typical square of an innovation over its variance: mostly the task's own, and a little of all tasks'."""
     own, pooled = errors[task], errors[-1]
-    return (own[SEEN] * own[SQUARE] + POOLED * pooled[SQUARE]) / (own[SEEN] + POOLED)
+    return (own[SEEN] * own[SQUARE] + POOLED_WEIGHT * pooled[SQUARE]) / (own[SEEN] + POOLED_WEIGHT)
 
 
 @compiled
 def learn_error_inplace(row: Floats, square: float, unusual: bool) -> None:
-    """Take up the square of an innovation over its variance in one row of the errors."""
-    row[SEEN] = min(row[SEEN] + 1.0, WINDOW)
+    """Add the square of an innovation over its variance to one row of the errors."""
+    row[SEEN] = min(row[SEEN] + 1.0, ERROR_WINDOW)
     row[SQUARE] += (square - row[SQUARE]) / row[SEEN]
     row[UNUSUAL] += unusual
 
 
 @compiled
 def fade_evidence_inplace(totals: Floats, factor: float) -> None:
-    """Let the evidence of the noise fade; what is estimated from it stays however long nothing comes."""
-    if totals[COUNT] * factor > TINY:
+    """Fade the evidence about the noise; the estimate stays, however long no sample comes."""
+    if totals[COUNT] * factor > LEAST_EVIDENCE:
         totals[RESIDUAL] *= factor
         totals[COUNT] *= factor
 
@@ -143,12 +144,12 @@ def correct_inplace(
     robust: float,
     doubt: float,
 ) -> tuple[float, float]:
-    """Forget, then learn one sample, but for P: the weight given, and how much of g g' P is to lose.
+    """Forget, then learn one sample, all but P: the weight given, and the factor of g g' that P is to lose.
 
-    The weight is −1, and nothing is changed, where the arithmetic breaks down. `everything`, `own` and `along` are what
-    all tasks, on top of that the sample's own, and what is known of the sample's direction alone fade by; g = P z is
-    left as it is after that. Where `robust` is above 0, an innovation of more than so many deviations is given the
-    weight that makes it one of just so many, by the `errors` of its task so far. `doubt` is the rounding in z'Pz.
+    The weight is −1, and nothing is changed, where the arithmetic breaks down. `everything`, `own` and `along` are the
+    factors by which all tasks, in addition the sample's own, and the information along z alone fade; g = P z is
+    updated for them. Where `robust` is above 0, an innovation of more deviations is given the weight that makes it one
+    of that many, by the `errors` of its task so far. `doubt` is the rounding error of z'Pz.
     """
     n, stop = g.size, start + x.size
     scale = totals[SCALE] / everything
@@ -166,7 +167,7 @@ def correct_inplace(
     c = weight / s
     square, given = along * e * e * c, weight
     if robust > 0.0:
-        most = robust * robust * usual_square(errors, task)
+        most = robust * robust * typical_square(errors, task)
         if square > most > 0.0:
             weight = along / (along * e * e / most - variance)
             s = along + weight * variance
@@ -176,15 +177,15 @@ def correct_inplace(
     loss = c  # of P along g
     if along < 1.0 and weight * variance > 0.0:
         loss = c * (1.0 - (1.0 - along) / (weight * variance))
-    sound = max(weight, 1.0) * norm <= HUGE * HUGE and weight * abs(y) <= HUGE
-    sound = sound and 0.0 < s <= LARGEST and square <= LARGEST and abs(loss) * size * size <= LARGEST
-    sound = sound and c * abs(e) * size <= own * HUGE  # of what weights would move by
-    if not (sound and doubt * ratio <= DOUBT * (along + max(variance, 0.0))):
+    sound = max(weight, 1.0) * norm <= LARGEST_VALUE * LARGEST_VALUE and weight * abs(y) <= LARGEST_VALUE
+    sound = sound and 0.0 < s <= LARGEST_ENTRY and square <= LARGEST_ENTRY and abs(loss) * size * size <= LARGEST_ENTRY
+    sound = sound and c * abs(e) * size <= own * LARGEST_VALUE  # the steps of the weights
+    if not (sound and doubt * ratio <= MOST_DOUBT * (along + max(variance, 0.0))):
         return -1.0, 0.0
     totals[SCALE] = scale
     evidence = everything
     if own * along < 1.0:
-        evidence *= (own * along) ** (x.size / max(n, 1))  # of the task's own share
+        evidence *= (own * along) ** (x.size / max(n, 1))  # for the task's own share
     fade_evidence_inplace(totals, evidence)
     totals[RESIDUAL] += square
     totals[COUNT] += given
@@ -202,8 +203,8 @@ def correct_inplace(
 
 @compiled
 def limited(value: float) -> float:
-    """An entry of P, no larger than there is arithmetic for."""
-    return min(max(value, -LARGEST), LARGEST)
+    """An entry of P, clipped before it overflows."""
+    return min(max(value, -LARGEST_ENTRY), LARGEST_ENTRY)
 
 
 @compiled
@@ -237,4 +238,4 @@ def lose_inplace(P: Floats, g: Floats, loss: float) -> None:
         variance = row[i] - factor * g[i]
         for j in range(i):
             row[j] -= factor * g[j]  # Eq. 18
-        row[i] = variance if variance > 0.0 else ROUNDING * factor * g[i]  # if rounding has made it so
+        row[i] = variance if variance > 0.0 else ROUNDING * factor * g[i]  # negative by rounding

@@ -19,18 +19,15 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import final
+from collections.abc import Iterable, Mapping
+from typing import Any, final
 
-import numpy as np
-
-from braided._compiled.batch import Clock, Steps
-from braided._compiled.filters import Filters, covariances, fresh_filters
-from braided._compiled.step import noise_variance, symmetric
-from braided.forgetting import Forgetting, Policy, Prior, as_policy
+from braided._compiled.step import noise_variance
+from braided.forgetting import Forgetting, Policy, as_policy
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.parts.filters import FilterLearner
-from braided.learners.parts.joining import appended, errors_with_one_more, without
+from braided.learners.solvers.filters import SeparateSolver
+from braided.learners.solvers.solver import Setting, Solver
 from braided.types import Floats
 
 
@@ -42,7 +39,6 @@ class WRLS(FilterLearner):
     """
 
     shares = False
-    state: Filters
 
     def __init__(
         self,
@@ -57,40 +53,13 @@ class WRLS(FilterLearner):
         super().__init__(TaskGraph.independent(tasks), n_features, penalty, policy, robust, noise)
 
     @property
-    def coef(self) -> Floats:
-        """w, the weights (T, d)."""
-        return self.state.weights.copy()
-
-    @property
-    def covariance(self) -> Floats:
-        """P, the filters' covariances (T, d, d)."""
-        return symmetric(covariances(self.state))
-
-    @property
     def noise_variance(self) -> Floats:
         """The estimated variance (T,) of each task's noise; infinite before its first sample."""
         return noise_variance(self.state.totals)
 
-    def _filters(self, n_tasks: int) -> Filters:
-        d = self.n_features
-        each = np.tile(np.eye(d), (n_tasks, 1, 1))
-        return fresh_filters(np.zeros((n_tasks, d)), each / self.penalty, self.penalty * each, d, self.noise or 0.0)
+    def _solver_of(self, setting: Setting) -> Solver:
+        return SeparateSolver(setting)
 
-    def _prior_of(self, graph: TaskGraph) -> Prior:
-        unit = np.ones((graph.n_tasks, 1, 1))
-        return Prior.of(unit, unit, self.penalty)
-
-    def _start(self) -> Filters:
-        return self._filters(self.graph.n_tasks)
-
-    def _steps(self, clock: Clock, tasks: tuple[TaskKey, ...]) -> Steps:
-        steps = super()._steps(clock, tasks)
-        steps.fades[:, 0] *= steps.fades[:, 1]  # the filter that sees the sample is its task's
-        steps.fades[:, 1] = 1.0
-        return steps
-
-    def _joined(self, graph: TaskGraph) -> Filters:
-        return appended(self.state, self._filters(1))._replace(errors=errors_with_one_more(self.state.errors))
-
-    def _left(self, graph: TaskGraph, position: int) -> Filters:
-        return without(self.state, position)  # also of the errors, whose last row is of all tasks
+    @classmethod
+    def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        SeparateSolver.check(arrays, n_tasks, d)

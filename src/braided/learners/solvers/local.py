@@ -1,16 +1,17 @@
-"""Many tasks on a sparse graph: the state of MTWRLS with solver="local", made, run on threads, joined and left.
+"""The local solver of MT-WRLS, for many tasks on a sparse graph: each task's own block of P, and weights by iteration.
 
-Tasks are put in an order in which neighbours are near each other (reverse Cuthill–McKee), so that they are near in
-memory, too. A task that leaves stays in there, as what it has taught others hangs on it, but is no longer anybody's.
+Tasks are stored in an order that puts neighbours near each other in memory (reverse Cuthill–McKee). A task that leaves
+stays in the state, because what it has taught others depends on it, but no position refers to it any more.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn, final
 
 import numpy as np
 import scipy.sparse as sparse
@@ -18,49 +19,189 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from braided._compiled.batch import Batch
 from braided._compiled.local import (
-    ROUND,
-    account_inplace,
-    fade_inplace,
+    SOLVE_FROM,
+    Job,
     fold_inplace,
     forecast_inplace,
     fresh_local,
     fresh_room,
+    learn_group,
     learn_range_inplace,
-    learnable,
     progressive_inplace,
-    weigh_inplace,
 )
 from braided._compiled.solve import (
     CHUNK,
-    MOST,
+    MOST_ITERATIONS,
     PRIOR,
     Local,
     Room,
+    conjugate_gradients,
     limit_of,
     solve_inplace,
     step_inplace,
-    total_of,
     turn_inplace,
 )
 from braided._compiled.step import RESIDUAL, SCALE
 from braided.errors import InputError
+from braided.forgetting import NO_PRIOR, uniform_fades
 from braided.graph import TaskGraph
 from braided.learners.parts.joining import arrival, errors_with_one_more
+from braided.learners.solvers.solver import Setting
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers, insist_offsets
 
 THREADED = 20_000  # tasks from which a round is worth more than one thread
-THREADS = 4  # at most: what bounds a round is the memory, which more of them do not make faster
+MOST_THREADS = 4  # memory bandwidth bounds a round, and more threads do not help
 
 
-def start(graph: TaskGraph, d: int, penalty: float, noise: float) -> Local:
-    """Return the state before the first sample."""
-    relation = sparse.csr_array(graph.relation)
-    order = reverse_cuthill_mckee(sparse.csr_matrix(relation), symmetric_mode=True).astype(np.int64)
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    return fresh_local(*_rows(penalty * relation[order][:, order]), places, d, noise)
+@final
+class LocalSolver:
+    """Keeps the weights within a tolerance of the exact solution, by O(d²) per task."""
+
+    has_fixed_shapes = False  # tasks that have left are still in the state
+
+    def __init__(self, setting: Setting) -> None:
+        """Refuse forgetting that does not fade all tasks alike."""
+        if not setting.forgetting.is_uniform:
+            raise InputError(
+                f'solver="local" can only fade all alike, not by {setting.forgetting!r}: use Exponential or HalfLife, '
+                'or "blocked" for few tasks'
+            )
+        self.setting = setting
+        self._room: Room | None = None
+
+    def start(self) -> Local:
+        """Return the state before the first sample."""
+        relation = sparse.csr_array(self.setting.graph.relation)
+        order = reverse_cuthill_mckee(sparse.csr_matrix(relation), symmetric_mode=True).astype(np.int64)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        rows = _rows(self.setting.penalty * relation[order][:, order])
+        return fresh_local(*rows, places, self.setting.n_features, self.setting.noise)
+
+    def predict(self, state: Local, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        """Predict into `mean`, and into `std` unless that is empty."""
+        forecast_inplace(state, X, state.places[tasks], mean, std, 0, len(X))
+
+    def can_move(self, batch: Batch) -> bool:
+        """Whether a sample that is refused may have moved weights: here it is refused before."""
+        return False
+
+    def progressive(self, state: Local, batch: Batch, mean: Floats, std: Floats) -> int:
+        """Predict and learn group by group; return how many samples could be learned."""
+        setting, room, n, done = self.setting, self._room_of(state), len(state.weights), 0
+        fades, batch = self._fades(batch), batch._replace(tasks=state.places[batch.tasks])
+        job = Job(batch, fades, np.empty(len(fades)), mean, std, setting.robust, setting.tolerance)
+        large = np.diff(batch.ends, prepend=0) > SOLVE_FROM * n
+        if n < THREADED or not large.any():
+            return progressive_inplace(state, room, job, 0, len(large))
+        cuts = np.flatnonzero(np.diff(large, prepend=~large[:1]) | large)  # each large group, and runs of others
+        for group, after in pairwise([*cuts.tolist(), len(large)]):
+            end = int(batch.ends[after - 1])
+            if large[group]:
+                done = _learn_on_threads(state, room, job, done, end)
+            else:
+                done = progressive_inplace(state, room, job, group, after)
+            if done < end:
+                break
+        return done
+
+    def _fades(self, batch: Batch) -> Floats:
+        policy = self.setting.forgetting
+        steps = policy.steps(batch.clock, NO_PRIOR, self.setting.graph.tasks)
+        if (steps.fades[:, 1] != 1.0).any():
+            raise InputError(f'{policy!r} fades single tasks: solver="local" can only fade all alike')
+        return uniform_fades(steps)
+
+    def _room_of(self, state: Local) -> Room:
+        if self._room is None or len(self._room.z) != len(state.weights):
+            self._room = fresh_room(*state.weights.shape)
+        return self._room
+
+    def learn_one(self, state: Local, x: Floats, y: float, task: int, weight: float, opens: bool) -> bool:
+        """Return False: there is no fast path for one sample."""
+        return False
+
+    def coef(self, state: Local) -> Floats:
+        """Return the weights (T, d)."""
+        return state.weights[state.places]
+
+    def covariance(self, state: Local) -> NoReturn:
+        """Refuse: P of all tasks is not kept."""
+        raise AttributeError('no covariance with solver="local", which keeps none: use "blocked"')
+
+    def variances(self, state: Local) -> Floats:
+        """Return the variance of each weight, given those of the neighbours."""
+        each: Floats = state.covariance[state.places].diagonal(axis1=1, axis2=2) * state.totals[0, SCALE]
+        return each.ravel()
+
+    def guarded(self, state: Local) -> int:
+        """Return how often the arithmetic had to be rescued: never."""
+        return 0
+
+    def leave(self, state: Local, position: int) -> Local:
+        """Return the state with the task detached."""
+        return state._replace(places=np.delete(state.places, position))
+
+    def join(self, state: Local, graph: TaskGraph) -> Local:
+        """Return the state with one more task, whose edges and ridge enter at full strength."""
+        penalty, state = self.setting.penalty, Local._make(array.copy() for array in state)
+        fold_inplace(state)
+        n, d = state.weights.shape
+        arrived = arrival(graph)
+        near, pull = state.places[arrived.near], arrived.pull
+        f = arrived.precision * pull
+        expected = pull @ state.weights[near]
+        for place, more in zip(near, penalty * f, strict=True):
+            state.covariance[place] = inverse(inverse(state.covariance[place]) + more * np.eye(d))
+            gap = state.weights[place] - expected
+            state.residual[place] -= more * gap
+            state.totals[0, RESIDUAL] += more * gap @ gap
+        # the new task's weights are those its neighbours suggest: the rest of the new part of w'Cw is its ridge
+        state.totals[0, RESIDUAL] += penalty * (arrived.precision - f.sum()) * expected @ expected
+
+        def grown(links: Floats, diagonal: Floats, strength: float) -> tuple[Ints, Ints, Floats, Floats]:
+            old = sparse.csr_array((links, state.neighbours, state.starts), shape=(n, n))
+            edges = sparse.csr_array((-strength * f, (np.zeros(len(near), np.int64), near)), shape=(1, n))
+            diagonal = np.append(diagonal, strength * arrived.precision)
+            diagonal[near] += strength * f
+            C = sparse.block_array([[old, edges.T], [edges, None]], format="csr") + sparse.diags_array(diagonal)
+            return _rows(C)
+
+        starts, neighbours, links, diagonal = grown(state.links, state.diagonal, penalty / state.totals[0, PRIOR])
+        _, _, first_links, first_diagonal = grown(state.first_links, state.first_diagonal, penalty)
+        state = state._replace(
+            weights=np.vstack([state.weights, expected]),
+            residual=np.vstack([state.residual, np.zeros(d)]),
+            covariance=np.concatenate([state.covariance, np.eye(d)[None] / (penalty * arrived.precision)]),
+            starts=starts,
+            neighbours=neighbours,
+            links=links,
+            diagonal=diagonal,
+            first_links=first_links,
+            first_diagonal=first_diagonal,
+            places=np.append(state.places, n),
+            errors=errors_with_one_more(state.errors),
+        )
+        solve_inplace(state, self._room_of(state), limit_of(state, self.setting.tolerance), MOST_ITERATIONS)
+        return state
+
+    @classmethod
+    def check(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        """Refuse loaded arrays that are not the state of that many tasks, or whose indices are out of range."""
+        n, n_links = len(arrays["weights"]), len(arrays["links"])
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("links", "first_links"), (n_links,))
+        shapes |= dict.fromkeys(("diagonal", "first_diagonal"), (n,)) | dict.fromkeys(("weights", "residual"), (n, d))
+        shapes |= {"covariance": (n, d, d), "totals": (1, 6), "squares": (d,), "errors": (n + 1, 3)}
+        for name, shape in shapes.items():
+            insist_numbers(arrays[name], name, shape)
+        places = arrays["places"]
+        insist_offsets(arrays["starts"], "starts", n, n_links)
+        insist_integers(arrays["neighbours"], "neighbours", (n_links,), 0, n - 1)
+        insist_integers(places, "places", (n_tasks,), 0, n - 1)
+        if len(np.unique(places)) < n_tasks:
+            raise InputError("two tasks have the same place")
 
 
 def _rows(C: sparse.csr_array) -> tuple[Ints, Ints, Floats, Floats]:
@@ -72,183 +213,23 @@ def _rows(C: sparse.csr_array) -> tuple[Ints, Ints, Floats, Floats]:
     return links.indptr.astype(np.int64), links.indices.astype(np.int64), links.data, diagonal
 
 
-def coef(local: Local) -> Floats:
-    """Return the weights (T, d)."""
-    return local.weights[local.places]
+def _learn_on_threads(state: Local, room: Room, job: Job, first: int, end: int) -> int:
+    """Predict and learn one group as `progressive_inplace` does, with the work over tasks divided among threads."""
+    threads = min(os.cpu_count() or 1, MOST_THREADS)
+    with ThreadPoolExecutor(threads) as pool:
+        divide = partial(partial, _divided, pool, threads)
+        solve = partial(conjugate_gradients, divide(step_inplace), divide(turn_inplace))
+        return learn_group(divide(forecast_inplace), divide(learn_range_inplace), solve, state, room, job, first, end)
 
 
-def variances(local: Local) -> Floats:
-    """Return the variance of each weight, given those of the neighbours."""
-    each: Floats = local.covariance[local.places].diagonal(axis1=1, axis2=2) * local.totals[0, SCALE]
-    return each.ravel()
+def _divided(pool: Executor, threads: int, function: Callable[..., None], *arguments: Any) -> None:
+    """Run a function whose last two arguments are the range that it works on, with a part of it on each thread."""
+    *given, first, last = arguments
+    for done in [pool.submit(function, *given, *part) for part in ranges(first, last, threads)]:
+        done.result()
 
 
-def left(local: Local, position: int) -> Local:
-    """Return the state in which a task is nobody's any more."""
-    return local._replace(places=np.delete(local.places, position))
-
-
-def joined(local: Local, graph: TaskGraph, penalty: float) -> Local:
-    """Return the state with one more task, whose edges and ridge enter at full strength; it is yet to be solved."""
-    state = Local._make(array.copy() for array in local)
-    fold_inplace(state)
-    n, d = state.weights.shape
-    arrived = arrival(graph)
-    near, pull = state.places[arrived.near], arrived.pull
-    f = arrived.precision * pull
-    expected = pull @ state.weights[near]
-    for place, more in zip(near, penalty * f, strict=True):
-        state.covariance[place] = inverse(inverse(state.covariance[place]) + more * np.eye(d))
-        gap = state.weights[place] - expected
-        state.residual[place] -= more * gap
-        state.totals[0, RESIDUAL] += more * gap @ gap
-    # the new task's weights are those its neighbours suggest: what is left of the new part of w'Cw is its ridge
-    state.totals[0, RESIDUAL] += penalty * (arrived.precision - f.sum()) * expected @ expected
-
-    def grown(links: Floats, diagonal: Floats, strength: float) -> tuple[Ints, Ints, Floats, Floats]:
-        old = sparse.csr_array((links, state.neighbours, state.starts), shape=(n, n))
-        edges = sparse.csr_array((-strength * f, (np.zeros(len(near), np.int64), near)), shape=(1, n))
-        diagonal = np.append(diagonal, strength * arrived.precision)
-        diagonal[near] += strength * f
-        return _rows(sparse.block_array([[old, edges.T], [edges, None]], format="csr") + sparse.diags_array(diagonal))
-
-    starts, neighbours, links, diagonal = grown(state.links, state.diagonal, penalty / state.totals[0, PRIOR])
-    _, _, first_links, first_diagonal = grown(state.first_links, state.first_diagonal, penalty)
-    return Local(
-        weights=np.vstack([state.weights, expected]),
-        residual=np.vstack([state.residual, np.zeros(d)]),
-        covariance=np.concatenate([state.covariance, np.eye(d)[None] / (penalty * arrived.precision)]),
-        totals=state.totals,
-        squares=state.squares,
-        starts=starts,
-        neighbours=neighbours,
-        links=links,
-        diagonal=diagonal,
-        first_links=first_links,
-        first_diagonal=first_diagonal,
-        places=np.append(state.places, n),
-        errors=errors_with_one_more(state.errors),
-    )
-
-
-def check(arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
-    """Refuse loaded arrays that are not the state of so many tasks, or whose indices are out of range."""
-    n, n_links = len(arrays["weights"]), len(arrays["links"])
-    shapes = {
-        "weights": (n, d),
-        "residual": (n, d),
-        "covariance": (n, d, d),
-        "totals": (1, 6),
-        "squares": (d,),
-        "links": (n_links,),
-        "diagonal": (n,),
-        "first_links": (n_links,),
-        "first_diagonal": (n,),
-        "errors": (n + 1, 3),
-    }
-    for name, shape in shapes.items():
-        insist_numbers(arrays[name], name, shape)
-    places = arrays["places"]
-    insist_offsets(arrays["starts"], "starts", n, n_links)
-    insist_integers(arrays["neighbours"], "neighbours", (n_links,), 0, n - 1)
-    insist_integers(places, "places", (n_tasks,), 0, n - 1)
-    if len(np.unique(places)) < n_tasks:
-        raise InputError("two tasks have the same place")
-
-
-class Runner:
-    """Runs samples through a state: the room that solvers need, and threads where a round is worth them."""
-
-    def __init__(self, tolerance: float, robust: float) -> None:
-        """Take what does not change."""
-        self.tolerance, self.robust = tolerance, robust
-        self._room: Room | None = None
-
-    def room(self, local: Local) -> Room:
-        """Return room for as many tasks as there are."""
-        if self._room is None or len(self._room.z) != len(local.weights):
-            self._room = fresh_room(*local.weights.shape)
-        return self._room
-
-    def settle(self, local: Local) -> None:
-        """Solve for what has changed."""
-        solve_inplace(local, self.room(local), limit_of(local, self.tolerance), MOST)
-
-    def progressive(self, local: Local, batch: Batch, fades: Floats, mean: Floats, std: Floats) -> int:
-        """Forecast and learn group by group; return how many samples could be learned."""
-        tasks, n, limits = local.places[batch.tasks], len(local.weights), (self.robust, self.tolerance)
-        if n < THREADED or ROUND * len(tasks) <= n:  # no group is worth threads
-            samples = batch.X, batch.y, tasks, batch.weights, batch.ends, fades
-            return progressive_inplace(local, self.room(local), *samples, *limits, mean, std)
-        sizes = np.diff(batch.ends, prepend=0)
-        large = ROUND * sizes > n
-        cuts = np.flatnonzero(np.diff(large, prepend=~large[:1]) | large)  # each large group, and others as they follow
-        for group, after in pairwise(np.append(cuts, len(sizes)).tolist()):
-            first, end = int(batch.ends[group] - sizes[group]), int(batch.ends[after - 1])
-            part = slice(first, end)
-            given = batch.X[part], batch.y[part], tasks[part], batch.weights[part]
-            made = mean[part], std[part]
-            if large[group]:
-                done = self._learn_round(local, *given, fades[part], *made)
-            else:
-                ends = batch.ends[group:after] - first
-                done = progressive_inplace(local, self.room(local), *given, ends, fades[part], *limits, *made)
-            if done < end - first:
-                return first + done
-        return len(tasks)
-
-    def _learn_round(
-        self,
-        local: Local,
-        X: Floats,
-        y: Floats,
-        tasks: Ints,
-        weights: Floats,
-        fades: Floats,
-        mean: Floats,
-        std: Floats,
-    ) -> int:
-        """One group as `progressive_inplace` does it, to the bit, but on threads."""
-        room, n = self.room(local), len(local.weights)
-        threads = min(os.cpu_count() or 1, THREADS)
-        with ThreadPoolExecutor(threads) as pool:
-
-            def on_threads(size: int, function: Callable[..., None], *arguments: object) -> None:
-                for done in [pool.submit(function, *arguments, *part) for part in ranges(size, threads)]:
-                    done.result()
-
-            def over_tasks(function: Callable[..., None], *arguments: object) -> float:
-                on_threads(n, function, local, room, *arguments)
-                return total_of(room.sums, 0)
-
-            on_threads(len(tasks), forecast_inplace, mean, std, local, X, tasks)
-            learned = learnable(local, X, y, tasks, weights)
-            if not learned:
-                return 0
-            stored, left, first = np.empty(learned), fades.copy(), 0
-            while first < learned:
-                end, scale = weigh_inplace(stored, weights[:learned], left, first, local.totals[0, SCALE])
-                if end > first:
-                    samples = (column[first:end] for column in (X, y, tasks, weights, stored))
-                    over_tasks(learn_range_inplace, *samples, self.robust)
-                    account_inplace(local, room.sums, scale, self.robust)
-                if end < learned:
-                    fade_inplace(local, left[end])
-                    left[end] = 1.0
-                first = end
-            limit, beta = limit_of(local, self.tolerance), 0.0
-            energy = over_tasks(step_inplace, 0.0)
-            for _ in range(MOST):  # as solve_inplace
-                along = over_tasks(turn_inplace, beta) if total_of(room.sums, 1) > limit else 0.0
-                if not along > 0.0:
-                    break
-                local.totals[0, RESIDUAL] -= energy / along * energy / local.totals[0, SCALE]
-                before, energy = energy, over_tasks(step_inplace, energy / along)
-                beta = energy / before
-        return learned
-
-
-def ranges(n: int, parts: int) -> list[tuple[int, int]]:
-    """Return up to `parts` ranges of whole chunks, of tasks or samples, for as many threads."""
-    cuts = {min(n * k // parts // CHUNK * CHUNK, n) for k in range(parts)} | {n}
+def ranges(first: int, last: int, parts: int) -> list[tuple[int, int]]:
+    """Return up to `parts` ranges of whole chunks, of tasks or samples."""
+    cuts = {first + (last - first) * k // parts // CHUNK * CHUNK for k in range(parts)} | {last}
     return list(pairwise(sorted(cuts)))

@@ -1,0 +1,134 @@
+"""Solvers by recursive least squares filters: one filter of all tasks, or one per task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from braided._compiled.batch import NO_ROUND, Batch, Clock, Steps
+from braided._compiled.filters import Filters, covariances, forecast_inplace, fresh_filters, room_for, variances
+from braided._compiled.rls import learn_one_inplace, progressive_inplace
+from braided._compiled.step import symmetric
+from braided.forgetting import Prior
+from braided.graph import TaskGraph
+from braided.learners.parts.joining import appended, errors_with_one_more, without
+from braided.learners.solvers.solver import Setting
+from braided.types import Floats, Ints
+from braided.validate import MOST_COUNTED, insist_integers, insist_numbers
+
+
+class FilterSolver:
+    """Filters, whose state says all that is known; the solver itself only knows the setting."""
+
+    has_fixed_shapes = True
+    is_joint: ClassVar[bool]  # whether one filter serves all tasks
+
+    def __init__(self, setting: Setting, prior: Prior) -> None:
+        """Take the prior of the filters."""
+        self.setting, self.prior = setting, prior
+        self._one: tuple[Batch, Floats, Floats] | None = None  # reused by `learn_one`
+        fixed = setting.forgetting.has_fixed_steps
+        self._steps = {opens: self.steps(Clock.of_one(opens)) for opens in (False, True)} if fixed else {}
+
+    def steps(self, clock: Clock) -> Steps:
+        """Return what happens before each sample of a chunk."""
+        return self.setting.forgetting.steps(clock, self.prior, self.setting.graph.tasks)
+
+    def predict(self, state: Filters, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
+        """Predict into `mean`, and into `std` unless that is empty."""
+        forecast_inplace(state, X, tasks, mean, std)
+
+    def can_move(self, batch: Batch) -> bool:
+        """Whether a sample that is refused may already have moved all weights."""
+        return self.setting.forgetting.moves_weights and bool(batch.opens.any())
+
+    def progressive(self, state: Filters, batch: Batch, mean: Floats, std: Floats) -> int:
+        """Predict and learn group by group; return how many samples could be learned."""
+        return progressive_inplace(state, batch, self.steps(batch.clock), self.setting.robust, mean, std)
+
+    def learn_one(self, state: Filters, x: Floats, y: float, task: int, weight: float, opens: bool) -> bool:
+        """Fast path for one sample; returns False, with the state unchanged, where it is not enough."""
+        steps = self._steps.get(opens)
+        if steps is None:
+            return False
+        if self._one is None:
+            sample = np.empty((1, x.size)), np.empty(1), np.zeros(1, np.int64), np.empty(1), np.ones(1, np.int64)
+            batch = Batch(*sample, np.array([opens]), np.array([NO_ROUND]), NO_ROUND)
+            self._one = batch, room_for(state.weights, state.losses), np.empty(1)
+        batch, work, mean = self._one
+        batch.X[0], batch.y[0], batch.tasks[0], batch.weights[0] = x, y, task, weight
+        return learn_one_inplace(state, batch, steps, self.setting.robust, work, mean)
+
+    def coef(self, state: Filters) -> Floats:
+        """Return the weights (T, d)."""
+        return state.weights.reshape(-1, self.setting.n_features).copy()
+
+    def covariance(self, state: Filters) -> Floats:
+        """Return P of every filter."""
+        return symmetric(covariances(state))
+
+    def variances(self, state: Filters) -> Floats:
+        """Return the variance of each weight."""
+        return variances(state)
+
+    def guarded(self, state: Filters) -> int:
+        """Return how often the arithmetic had to be rescued."""
+        return int(state.guarded.sum())
+
+    @classmethod
+    def check(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
+        """Refuse loaded arrays that are not the state of that many tasks."""
+        n_filters = 1 if cls.is_joint else n_tasks
+        n, room = d * n_tasks // n_filters, np.shape(arrays["terms"])[1]
+        shapes = {
+            "weights": (n_filters, n),
+            "covariance": (n_filters, n, n),
+            "totals": (n_filters, 3),
+            "terms": (n_filters, room, n),
+            "losses": (n_filters, room),
+            "base": (n_filters, n, n),
+            "gained": (n_tasks, d, d),
+            "errors": (n_tasks + 1, 3),
+        }
+        for name, shape in shapes.items():
+            insist_numbers(arrays[name], name, shape)
+        insist_integers(arrays["pending"], "pending", (n_filters,), 0, room)
+        insist_integers(arrays["guarded"], "guarded", (n_filters,), 0, MOST_COUNTED)
+
+
+@final
+class SeparateSolver(FilterSolver):
+    """One filter per task, for WRLS."""
+
+    is_joint = False
+
+    def __init__(self, setting: Setting) -> None:
+        """Start every task from I/λ."""
+        unit = np.ones((setting.graph.n_tasks, 1, 1))
+        super().__init__(setting, Prior.of(unit, unit, setting.penalty))
+
+    def steps(self, clock: Clock) -> Steps:
+        """Let the whole filter of the sample's task fade, when the task does."""
+        steps = super().steps(clock)
+        steps.fades[:, 0] *= steps.fades[:, 1]
+        steps.fades[:, 1] = 1.0
+        return steps
+
+    def start(self) -> Filters:
+        """Return the state before the first sample."""
+        return self._filters(self.setting.graph.n_tasks)
+
+    def _filters(self, n_tasks: int) -> Filters:
+        d, penalty = self.setting.n_features, self.setting.penalty
+        each = np.tile(np.eye(d), (n_tasks, 1, 1))
+        return fresh_filters(np.zeros((n_tasks, d)), each / penalty, penalty * each, d, self.setting.noise)
+
+    def join(self, state: Filters, graph: TaskGraph) -> Filters:
+        """Append a fresh filter."""
+        return appended(state, self._filters(1))._replace(errors=errors_with_one_more(state.errors))
+
+    def leave(self, state: Filters, position: int) -> Filters:
+        """Drop the task's filter, and its row of the errors."""
+        return without(state, position)
