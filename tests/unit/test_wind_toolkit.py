@@ -277,7 +277,7 @@ def test_wrong_choices_are_refused(tmp_path):
     refused(r"near is \(25,\): give \(latitude, longitude\)", path, near=(25,))
     refused(r"near is 25: give \(latitude, longitude\)", path, near=25)
     refused(r"near is '25': it must be a number", path, near=("25", 3))
-    refused("sites is 2: the files have 1; ask for as many", path, near=MIAMI, sites=2)
+    refused("sites is 2: the files have 1; ask for at most that", path, near=MIAMI, sites=2)
     refused("within_km is -1: it must be 0 or more", path, near=MIAMI, within_km=-1)
     assert read_wind_toolkit([path, path], near=MIAMI, sites=2, within_km=0).tasks == ("1",)
 
@@ -294,9 +294,10 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
     assert read_wind_toolkit([path, again], end="2012-01-01T00:05").values[:, 0].tolist() == [1, 2]
     moved = write_csv(tmp_path / "e.csv", 1, clock("2012-01-02", 2), [2, 4], position=(30, -80))
     refused(
-        r"site 1 is at \(25.76, -80.19\) in one file, at \(30.0, -80.0\) in .*e.csv: read them apart", [path, moved]
+        r"site 1 is at \(25.76, -80.19\) in one file, at \(30.0, -80.0\) in .*e.csv: read the files separately",
+        [path, moved],
     )
-    with pytest.raises(bd.InputError, match="read them apart"):
+    with pytest.raises(bd.InputError, match="read the files separately"):
         wind_toolkit_sites([path, moved])
 
 

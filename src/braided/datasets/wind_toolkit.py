@@ -1,4 +1,4 @@
-"""Panels from files of NREL's WIND Toolkit: the sites and dates that are wanted, on one clock.
+"""Panels from files of NREL's WIND Toolkit: the chosen sites and dates, on one clock.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
@@ -7,7 +7,7 @@
 >>> with TemporaryDirectory() as folder:
 ...     _ = Path(folder, "7.csv").write_text("\\n".join(lines))
 ...     read_wind_toolkit(folder, near=(25.76, -80.19), within_km=20)
-Panel('wind-toolkit': 2 steps × 1 streams, 2012-01-01T00:00:00 to 2012-01-01T00:05:00, 0 values missing)
+Panel('wind-toolkit': 2 steps × 1 stream, 2012-01-01T00:00:00 to 2012-01-01T00:05:00, 0 values missing)
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
@@ -52,63 +51,36 @@ def read_wind_toolkit(
     high = positive(height, "height")
     unit = UNITS[choice(variable, "variable", tuple(UNITS))]
     span = _span(start, end)
-    files = find(_paths(paths))
+    files = find([paths] if isinstance(paths, str | PathLike) else paths)
     chosen = _choose(files, near, sites, within_km)
-    tasks = list(chosen)
-
-    parts: list[tuple[WindFile, list[str], Rows]] = []
+    parts: list[Rows] = []
     for file in files:
-        columns = np.flatnonzero(np.isin(file.names, tasks))
+        columns = np.flatnonzero(np.isin(file.names, list(chosen)))
         if len(columns):
-            own = [str(name) for name in file.names[columns]]
             _check_positions(file, columns, chosen)
-            parts.append((file, own, file.read(columns, variable, high, span)))
-            _check_clocks(parts[0][0], parts[0][2], file, parts[-1][2])
-    held = [rows for _, _, rows in parts if len(rows.times)]
-    if not held:
-        dates = f"{min(rows.first for _, _, rows in parts)} to {max(rows.last for _, _, rows in parts)}"
+            parts.append(file.read(columns, variable, high, span))
+            _check_clocks(parts[0], parts[-1])
+    if not any(len(rows.times) for rows in parts):
+        dates = f"{min(rows.first for rows in parts)} to {max(rows.last for rows in parts)}"
         raise InputError(f"start is {start!r}, end is {end!r}, and the files hold {dates}: choose dates among them")
-    first, last, step = min(rows.times[0] for rows in held), max(rows.times[-1] for rows in held), held[0].step
-    times = np.arange(first, last + step, step)
-    check_size(len(times), len(tasks))
-    places = {name: place for place, name in enumerate(tasks)}
-    values = np.full((len(times), len(tasks)), np.nan)
-    for file, own, rows in parts:
-        cells = np.ix_((rows.times - first) // step, [places[name] for name in own])
-        before = values[cells]
-        for row, column in np.argwhere(np.isinf(rows.values) | (rows.values < 0)):
-            raise InputError(
-                f"site {own[column]} has the {variable} {rows.values[row, column]:g} at {rows.times[row]} in "
-                f"{file.path}: if that stands for a missing value, write NaN there; else download it again"
-            )
-        for row, column in np.argwhere((before != rows.values) & ~np.isnan(before) & ~np.isnan(rows.values)):
-            raise InputError(
-                f"site {own[column]} has {rows.values[row, column]:g} at {rows.times[row]} in {file.path}, and "
-                f"{before[row, column]:g} in a file before it: give one of them"
-            )
-        values[cells] = np.where(np.isnan(rows.values), before, rows.values)
-
+    times, values = _merged(parts, list(chosen), variable)
     which = "" if near is None else f", nearest to {near[0]:g}, {near[1]:g}"
     which += "" if within_km is None else f", within {within_km:g} km"
     source = (
-        f"NREL WIND Toolkit: {variable} ({unit}) at {high:g} m, {'UTC' if held[0].utc else 'time zone unknown'}, "
-        f"{len(tasks)} sites{which}; cite Draxl, Clifton, Hodge and McCaa (2015), Applied Energy 151, 355-366"
+        f"NREL WIND Toolkit: {variable} ({unit}) at {high:g} m, {'UTC' if parts[0].utc else 'time zone unknown'}, "
+        f"{len(chosen)} sites{which}; cite Draxl, Clifton, Hodge and McCaa (2015), Applied Energy 151, 355-366"
     )
-    return Panel("wind-toolkit", tuple(tasks), times, values, source)
+    return Panel("wind-toolkit", tuple(chosen), times, values, source)
 
 
 def wind_toolkit_sites(paths: Paths) -> dict[str, Position]:
     """Return where the sites in files are, in degrees of latitude and longitude."""
     found: dict[str, Position] = {}
-    for file in find(_paths(paths)):
+    for file in find([paths] if isinstance(paths, str | PathLike) else paths):
         _distances(file, (0.0, 0.0))  # refuses a file without positions
         _check_positions(file, slice(None), found)
         found = dict(zip(file.names.tolist(), map(tuple, file.positions.tolist()), strict=True)) | found
     return found
-
-
-def _paths(paths: Paths) -> list[Path]:
-    return [Path(paths)] if isinstance(paths, str | PathLike) else [Path(path) for path in paths]
 
 
 def _span(start: str | None, end: str | None) -> Span:
@@ -155,7 +127,7 @@ def _choose(
         nearest = f"the nearest, {ranked[0]}, is {found[ranked[0]][0]:.1f} km away"
         raise InputError(f"no site lies within {limit:g} km of {near}: {nearest}; near is (latitude, longitude)")
     if most is not None and within_km is None and len(chosen) < most:
-        raise InputError(f"sites is {most}: the files have {len(chosen)}; ask for as many, or give more files")
+        raise InputError(f"sites is {most}: the files have {len(chosen)}; ask for at most that, or give more files")
     return {name: found[name][1] for name in chosen}
 
 
@@ -179,22 +151,45 @@ def _check_positions(file: WindFile, columns: Ints | slice, known: dict[str, Pos
     """Refuse a name that means two places: the sites of HDF5 files without names are numbered."""
     for name, position in zip(file.names[columns].tolist(), file.positions[columns].tolist(), strict=True):
         if name in known and any(abs(a - b) > 0.01 for a, b in zip(position, known[name], strict=True)):
-            raise InputError(
-                f"site {name} is at {known[name]} in one file, at {tuple(position)} in {file.path}: read them apart"
-            )
+            places = f"at {known[name]} in one file, at {tuple(position)} in {file.path}"
+            raise InputError(f"site {name} is {places}: read the files separately")
 
 
-def _check_clocks(file: WindFile, rows: Rows, other_file: WindFile, other: Rows) -> None:
+def _check_clocks(one: Rows, two: Rows) -> None:
     """Refuse files with different steps, phases or time zones."""
-    one, two = file.path, other_file.path
-    if rows.step != other.step:
-        raise InputError(f"{one} has a row every {rows.step}, {two} every {other.step}: give files of one step")
-    if (other.first - rows.first) % rows.step:
-        times = f"{one} has a row at {rows.first}, {two} at {other.first}"
-        raise InputError(f"{times}, and both one every {rows.step}: give files of one clock")
-    if rows.utc != other.utc:
-        with_zone, without = (one, two) if rows.utc else (two, one)
+    if one.step != two.step:
+        steps = f"{one.path} has a row every {one.step}, {two.path} every {two.step}"
+        raise InputError(f"{steps}: give files of one step")
+    if (two.first - one.first) % one.step:
+        times = f"{one.path} has a row at {one.first}, {two.path} at {two.first}"
+        raise InputError(f"{times}, and both one every {one.step}: give files of one clock")
+    if one.utc != two.utc:
+        with_zone, without = (one, two) if one.utc else (two, one)
         raise InputError(
-            f"{with_zone} names its data's time zone, {without} doesn't: add the line Data Timezone,0 to the head of "
-            "the latter if its times are UTC, Data Timezone,-5 if they are five hours behind"
+            f"{with_zone.path} names its data's time zone, {without.path} doesn't: add the line Data Timezone,0 to the "
+            "head of the latter if its times are UTC, Data Timezone,-5 if they are five hours behind"
         )
+
+
+def _merged(parts: list[Rows], sites: list[str], variable: str) -> tuple[Ints, Floats]:
+    """The times and values of all files; a value may be in several, if it is the same."""
+    step = parts[0].step
+    first = min(rows.times[0] for rows in parts if len(rows.times))
+    times = np.arange(first, max(rows.times[-1] for rows in parts if len(rows.times)) + step, step)
+    check_size(len(times), len(sites))
+    values = np.full((len(times), len(sites)), np.nan)
+    for rows in parts:
+        cells = np.ix_((rows.times - first) // step, [sites.index(name) for name in rows.names])
+        before, new = values[cells], rows.values
+
+        def place(row: int, column: int, rows: Rows = rows) -> str:
+            return f"{rows.values[row, column]:g} at {rows.times[row]} in {rows.path}"
+
+        for row, column in np.argwhere(np.isinf(new) | (new < 0)):
+            what = f"site {rows.names[column]} has the {variable} {place(row, column)}"
+            raise InputError(f"{what}: if that stands for a missing value, write NaN there; else download it again")
+        for row, column in np.argwhere((before != new) & ~np.isnan(before) & ~np.isnan(new)):
+            also = f"and {before[row, column]:g} in a file before it"
+            raise InputError(f"site {rows.names[column]} has {place(row, column)}, {also}: give one of them")
+        values[cells] = np.where(np.isnan(new), before, new)
+    return times, values

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable
 from itertools import chain, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -22,12 +23,15 @@ from braided.types import Floats, Ints, Times
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
 UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # variables with the same unit in all formats
 MAX_VALUES = 500_000_000  # 4 GB
+DAMAGED = "it may be cut short; download it again"
 Span = tuple[np.datetime64, np.datetime64]  # the first moment, and the first one after
 
 
 class Rows(NamedTuple):
-    """The values of some sites of a file."""
+    """The values of some sites of a file, within a span of time."""
 
+    path: Path
+    names: list[str]  # of the sites
     times: Times  # (rows,), rising
     values: Floats  # (rows, sites), NaN where one is missing
     step: np.timedelta64
@@ -47,10 +51,10 @@ class WindFile(Protocol):
         """Return the rows of the sites at the rising `columns` within a span of time, and read no more than these."""
 
 
-def find(paths: Iterable[Path]) -> list[WindFile]:
+def find(paths: Iterable[str | PathLike[str]]) -> list[WindFile]:
     """Return the files; of a folder, the files in it, sorted by name."""
     found: list[Path] = []
-    for path in paths:
+    for path in map(Path, paths):
         if not is_there(path):
             raise FileError(f"{path} does not exist: check the path")
         with reading(path):
@@ -79,19 +83,17 @@ class TextFile:
         (self._srw if self.is_srw else self._csv)(head)
         self.width = next((len(line) for line in head[self.skipped :] if any(line)), 0)
         if not self.width:
-            raise InputError(f"{path} has a head and no rows: it may be cut short; download it again")
-        name = next((self.about[key] for key in ("siteid", "locationid") if self.about.get(key)), "")
-        self.names = np.array([path.name.split(".")[0] if name in ("", "loc_id") else name])
+            raise InputError(f"{path} has a head and no rows: {DAMAGED}")
+        name = self.about.get("siteid") or self.about.get("locationid")
+        self.names = np.array([path.name.split(".")[0] if name in (None, "", "loc_id") else name])
         self.positions = np.array([[_number(self.about.get(key, "")) for key in ("latitude", "longitude")]])
 
     def _csv(self, head: list[list[str]]) -> None:
         """Names and values in one line, or a pair per line, or a line of names and one of values; then the columns."""
         starts = [[field.lower() for field in line[:4]] == ["year", "month", "day", "hour"] for line in head]
         if not any(starts):
-            raise InputError(
-                f"{self.path} is not a file of the WIND Toolkit: none of its first lines starts with "
-                "Year,Month,Day,Hour; read other tables with read_table"
-            )
+            missing = "none of its first lines starts with Year,Month,Day,Hour"
+            raise InputError(f"{self.path} is not a file of the WIND Toolkit: {missing}; use read_table for a table")
         self.skipped = starts.index(True) + 1
         *about, self.columns = head[: self.skipped]
         table = len(about) == 2 and len(about[0]) == len(about[1]) > 2
@@ -119,10 +121,10 @@ class TextFile:
             *parts, values = self._numbers([*range(4 + has_minute), place])
             times, utc = self._moments(*parts)
         order = np.argsort(times, kind="stable")
-        times, values = times[order], values[order]
+        times, values = times[order], values[order, None]
         step = clock(times, self.path)
         inside = slice(*np.searchsorted(times, span))
-        return Rows(times[inside], values[inside, None], step, times[0], times[-1], utc)
+        return Rows(self.path, self.names.tolist(), times[inside], values[inside], step, times[0], times[-1], utc)
 
     def _numbers(self, places: list[int]) -> list[Floats]:
         """Some columns as numbers."""
@@ -130,23 +132,21 @@ class TextFile:
         from pyarrow import csv as arrow_csv
 
         if max(places) >= self.width:
-            raise InputError(
-                f"{self.path} has {self.width} fields in its first row, {len(self.columns)} columns: download it again"
-            )
+            counts = f"{self.width} fields in its first row, {len(self.columns)} columns"
+            raise InputError(f"{self.path} has {counts}: download it again")
         names = list(map(str, range(self.width)))
-        wanted = [names[place] for place in places]
-        types = dict.fromkeys(wanted, pa.float64())
+        types = {names[place]: pa.float64() for place in places}
         with reading(self.path), _open(self.path) as file:
-            data = file.read()
+            data = io.BytesIO(file.read())
         try:
             table = arrow_csv.read_csv(
-                io.BytesIO(data),
+                data,
                 arrow_csv.ReadOptions(use_threads=False, skip_rows=self.skipped, column_names=names),
-                convert_options=arrow_csv.ConvertOptions(include_columns=wanted, column_types=types),
+                convert_options=arrow_csv.ConvertOptions(include_columns=list(types), column_types=types),
             )
         except pa.ArrowInvalid as error:
             what = str(error).replace("Row #", "line ")
-            raise InputError(f"{self.path} can't be read ({what}): it may be cut short; download it again") from error
+            raise InputError(f"{self.path} can't be read ({what}): {DAMAGED}") from error
         return [column.to_numpy() for column in table.columns]
 
     def _moments(self, *parts: Floats) -> tuple[Times, bool]:
@@ -159,9 +159,8 @@ class TextFile:
         fits = (whole == given).all(axis=0) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60)
         fits &= days.astype("datetime64[M]") == months  # no 30th of February
         for row in np.flatnonzero(~fits):
-            line = f"line {self.skipped + row + 1} of {self.path}"
-            what = ", ".join(f"{part:g}" for part in given[:, row])
-            raise InputError(f"{line} has no time: year to minute are {what}; download it again")
+            what = f"line {self.skipped + row + 1} of {self.path} has no time: year to minute are"
+            raise InputError(f"{what} {', '.join(f'{part:g}' for part in given[:, row])}; download it again")
         zone = self.about.get("datatimezone", self.about.get("timezone", ""))
         hours = 0.0 if zone.upper() in ("", "UTC", "GMT") else _number(zone)
         if not -14 <= hours <= 14:
@@ -179,10 +178,8 @@ class TextFile:
             days = np.delete(days, 59)
         steps, rest = divmod(rows, 24 * len(days))
         if rest or not 1 <= steps <= 60 or 60 % steps:
-            raise InputError(
-                f"{self.path} has {rows} rows, and its year is {year}: every hour of the year must have the same "
-                "number, with or without 29 February; it may be cut short; download it again"
-            )
+            what = "every hour of it must have as many rows as any other, with or without 29 February"
+            raise InputError(f"{self.path} has {rows} rows, and its year is {year}: {what}; {DAMAGED}")
         of_day = np.arange(24 * steps) * np.timedelta64(3600 // steps, "s")
         return (days.astype("datetime64[s]")[:, None] + of_day).ravel()
 
@@ -218,11 +215,10 @@ class HDF5File:
             names = list(file)
             dataset = file[names[at_height(self.path, variable, height, names)]]
             times = self._times(file["time_index"][...])
-            if dataset.shape != (len(times), len(self.names)):
-                raise InputError(
-                    f"{dataset.name[1:]} of {self.path} has shape {dataset.shape}: time_index and meta say "
-                    f"{(len(times), len(self.names))}; download it again"
-                )
+            expected = (len(times), len(self.names))
+            if dataset.shape != expected:
+                what = f"{dataset.name[1:]} of {self.path} has shape {dataset.shape}"
+                raise InputError(f"{what}: time_index and meta say {expected}; download it again")
             step = clock(times, self.path)
             inside = slice(*np.searchsorted(times, span))
             check_size(len(times[inside]), len(columns))
@@ -235,7 +231,7 @@ class HDF5File:
         numbers = stored.astype(np.float64)
         values = numbers * scale + offset if offset else numbers / scale  # rex does so
         values[np.isin(stored, missing)] = np.nan
-        return Rows(times[inside], values, step, times[0], times[-1], True)
+        return Rows(self.path, self.names[columns].tolist(), times[inside], values, step, times[0], times[-1], True)
 
     def _times(self, stored: NDArray[Any]) -> Times:
         """Texts as UTC, with or without an offset."""
@@ -279,10 +275,8 @@ def clock(times: Times, path: Path) -> np.timedelta64:
 def check_size(steps: int, sites: int) -> None:
     """Refuse more values than fit in memory."""
     if steps * sites > MAX_VALUES:
-        raise InputError(
-            f"{sites} sites × {steps} steps take {8e-9 * steps * sites:.0f} GB of memory: choose fewer with near= and "
-            "sites=, or with start= and end="
-        )
+        size = f"{sites} sites × {steps} steps take {8e-9 * steps * sites:.0f} GB of memory"
+        raise InputError(f"{size}: choose fewer with near= and sites=, or with start= and end=")
 
 
 def _open(path: Path) -> Any:

@@ -34,14 +34,13 @@ class Source(ABC):
         self.names: list[str] = []
         self._notes: set[str] = set()
 
+    @abstractmethod
     def batches(self, names: Sequence[str], rows: int, labels: Sequence[str] = ()) -> Iterator[Batch]:
         """Yield columns, about `rows` rows at a time; text of the `labels` may be dictionary-encoded."""
-        empty = True
-        for batch in self._batches(names, rows, labels):
-            empty = empty and not len(batch.places)
-            yield batch
-        if empty:
-            raise InputError(f"{self.place} has a header and no rows: give one row per sample")
+
+    def no_rows(self) -> InputError:
+        """Return the error for a source without rows."""
+        return InputError(f"{self.place} has a header and no rows: give one row per sample")
 
     def sample(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the first rows of some columns."""
@@ -58,11 +57,9 @@ class Source(ABC):
         except InputError:
             if not parts:
                 raise  # a later fault is reported when its rows are read
+        if not read:
+            raise self.no_rows()
         return {name: pa.chunked_array([part[name] for part in parts]).slice(0, SAMPLE_ROWS) for name in names}
-
-    @abstractmethod
-    def _batches(self, names: Sequence[str], rows: int, labels: Sequence[str]) -> Iterator[Batch]:
-        """As `batches`, which checks that there is a row."""
 
     def _note(self, text: str) -> None:
         """Warn, once however often the file is read."""

@@ -1,10 +1,11 @@
-"""From columns of Arrow to times, names and numbers; the first cell that refuses is named with its place."""
+"""From columns of Arrow to times, names and numbers; the first cell that can't be read is named with its place."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,8 +16,8 @@ from braided.types import Floats, Ints, Times
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capital letters
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
 TIME_REMEDY = "write all as 2024-01-31 18:30:00 (ISO 8601), or all with a UTC offset, or all as integers such as years"
-LONGEST_SHOWN = 80  # characters of a value
-MOST_LISTED, LONGEST_LIST = 40, 400  # names, and their characters
+SHOW_CHARACTERS = 80  # of a value
+LIST_NAMES, LIST_CHARACTERS = 40, 400  # of a list of names
 
 Where = Callable[[int], str]  # from a row of the column to the place where a reader of the file finds it
 
@@ -27,25 +28,25 @@ def numbers(column: Any, name: str, where: Where) -> Floats:
     if parsed is None:
         column = _plain(column, MISSING)
         parsed = _cast(column, "double")
-        if parsed is None:
-            row = _first_refused(column, "double")
-            text = column[row].as_py()
-            remedy = "write a number, or NA where it is missing"
-            if re.match(NUMBER, str(text)) and "," in text:
-                remedy = f"this has a decimal comma; write a point, {text.replace(',', '.')}"
-            _refuse(column, row, name, where, remedy)
+    if parsed is None:
+        row = _first_refused(column, "double")
+        text = str(column[row].as_py())
+        remedy = "write a number, or NA where it is missing"
+        if re.match(NUMBER, text) and "," in text:
+            remedy = f"this has a decimal comma; write a point, {text.replace(',', '.')}"
+        _refuse(column, row, name, where, remedy)
     found: Floats = parsed.to_numpy(zero_copy_only=False)
-    for infinite in np.flatnonzero(np.isinf(found)).tolist():
-        _refuse(column, infinite, name, where, "write a finite number, or NA")
+    for row in np.flatnonzero(np.isinf(found)).tolist():
+        _refuse(column, row, name, where, "write a finite number, or NA")
     return found
 
 
 def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
-    """Return times as integers, microseconds in UTC if they are dates, and of which kind: `kind`, if it is not None."""
+    """Return times as integers (dates as microseconds in UTC) and their Arrow type, which must be `kind` if given."""
     import pyarrow as pa  # slow to import, here and below
 
     column = _decoded(column)
-    kinds = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")]  # a text fits one of them at most
+    kinds = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")]  # a text fits at most one of them
     if not _is_text(column.type):
         has_zone = getattr(column.type, "tz", None) is not None
         kinds = [kinds[1 + has_zone] if pa.types.is_temporal(column.type) else kinds[0]]
@@ -62,12 +63,12 @@ def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
 
 
 def is_utc(kind: Any) -> bool:
-    """Tell whether times of a kind had UTC offsets."""
+    """Tell whether times of an Arrow type had UTC offsets."""
     return getattr(kind, "tz", None) is not None
 
 
 def labels(column: Any, name: str, where: Where) -> tuple[list[str], Ints]:
-    """Return names, some perhaps twice, and which of them each row has."""
+    """Return names, some perhaps twice, and the index of each row's name among them."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -82,7 +83,7 @@ def labels(column: Any, name: str, where: Where) -> tuple[list[str], Ints]:
 
 
 def is_number(column: Any) -> bool:
-    """Tell whether numbers are in a column, perhaps with text between them, or nothing at all."""
+    """Tell whether a column holds numbers, perhaps with text among them, or nothing at all."""
     import pyarrow.compute as pc
 
     column = _plain(column, MISSING)
@@ -107,19 +108,15 @@ def shown(value: Any) -> str:
     >>> shown("calm\\n"), shown(90 * "=")[-5:]
     ("'calm\\\\n'", '====…')
     """
-    text = repr(value[:LONGEST_SHOWN] if isinstance(value, str) else value)
-    is_cut = len(text) > LONGEST_SHOWN or (isinstance(value, str) and len(value) > LONGEST_SHOWN)
-    return f"{text[: LONGEST_SHOWN - 1]}…" if is_cut else text
+    text = repr(value[: SHOW_CHARACTERS + 1] if isinstance(value, str) else value)
+    return text if len(text) <= SHOW_CHARACTERS + 2 else f"{text[: SHOW_CHARACTERS - 1]}…"
 
 
 def listed(names: Sequence[str]) -> str:
     """Return names for a message, and how many more there are than it has room for."""
-    texts, length = [], 0
-    for name in names[:MOST_LISTED]:
-        if length > LONGEST_LIST:
-            break
-        texts.append(shown(name))
-        length += len(texts[-1])
+    texts = list(map(shown, names[:LIST_NAMES]))
+    lengths = accumulate(map(len, texts), initial=0)
+    texts = [text for text, before in zip(texts, lengths, strict=False) if before <= LIST_CHARACTERS]
     return ", ".join(texts) + f" and {len(names) - len(texts)} more" * (len(names) > len(texts))
 
 
@@ -142,7 +139,7 @@ def _decoded(column: Any) -> Any:
 
 
 def _plain(column: Any, missing: tuple[str, ...] = ("",)) -> Any:
-    """A column; if it is text, without spaces around it, and null where it is one of `missing`."""
+    """A column; text without spaces around it, and null where it is one of `missing`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -154,18 +151,18 @@ def _plain(column: Any, missing: tuple[str, ...] = ("",)) -> Any:
 
 
 def _filled(column: Any, name: str, where: Where) -> Any:
-    """A column in which nothing may be missing."""
+    """The column, in which nothing may be missing."""
     for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)):
         raise InputError(f"{name} at {where(int(row))} is empty: every row needs one")
     return column
 
 
 def _cast(column: Any, kind: Any) -> Any:
-    """The column as another type, or None where an entry refuses."""
+    """The column as another type, or None if an entry can't be cast."""
     import pyarrow as pa
 
     try:
-        return column.cast(kind, safe=kind == pa.int64())  # 2000.5 is no year; but digits past the 16th may go
+        return column.cast(kind, safe=kind == pa.int64())  # 2000.5 is not a year; but digits past the 16th may go
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
 

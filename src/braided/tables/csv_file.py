@@ -54,7 +54,8 @@ class Csv(Source):
             return
         raise InputError(f"{file} is empty: {WHAT_TO_WRITE}")
 
-    def _batches(self, names: Sequence[str], rows: int, labels: Sequence[str]) -> Iterator[Batch]:
+    def batches(self, names: Sequence[str], rows: int, labels: Sequence[str] = ()) -> Iterator[Batch]:
+        """Yield columns, about `rows` rows at a time."""
         keys = {name: str(place) for place, name in enumerate(self.names)}
         columns = {name: keys[name] for name in names}
         size = min(self._block_bytes, 32 * rows * len(self.names))

@@ -1,4 +1,4 @@
-"""Panel: series of several tasks on one clock."""
+"""Panel: several streams on one clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Panel:
     tasks: tuple[str, ...]
     times: Times  # (steps,)
     values: Floats  # (steps, tasks)
-    source: str  # who made the numbers, and on what terms
+    source: str  # of the numbers, and the licence
     synthetic: bool = False
 
     def __post_init__(self) -> None:
@@ -51,18 +51,16 @@ class Panel:
         least = count(length, "length")
         complete: Flags = np.asarray(~np.isnan(self.values).any(axis=1))
         gaps = np.diff(self.times)
-        usual = np.sort(gaps)[len(gaps) // 2 : len(gaps) // 2 + 1]  # the median, or nothing
-        steady = np.append([True], gaps == usual)
-        starts = complete & ~(np.append(False, complete[:-1]) & steady)
-        ends = complete & ~(np.append(complete[1:] & steady[1:], False))
-        runs = zip(np.flatnonzero(starts).tolist(), (np.flatnonzero(ends) + 1).tolist(), strict=True)
-        return [(first, end) for first, end in runs if end - first >= least]
+        typical = np.sort(gaps)[len(gaps) // 2 : len(gaps) // 2 + 1]  # the median, or nothing
+        goes_on = complete[1:] & complete[:-1] & (gaps == typical)
+        starts = np.flatnonzero(complete & ~np.append(False, goes_on))
+        ends = np.flatnonzero(complete & ~np.append(goes_on, False)) + 1
+        return [(first, end) for first, end in zip(starts.tolist(), ends.tolist(), strict=True) if end - first >= least]
 
     def __repr__(self) -> str:
         """Say how large it is, and when."""
         missing = int(np.isnan(self.values).sum())
         span = f"{self.times[0]} to {self.times[-1]}" if len(self.times) else "empty"
-        what = "synthetic, " if self.synthetic else ""
-        shape = f"{len(self.times)} steps × {len(self.tasks)} streams"
-        values = f"{missing} value{'s' * (missing != 1)} missing"
-        return f"Panel({self.name!r}: {what}{shape}, {span}, {values})"
+        shape = f"{len(self.times)} steps × {len(self.tasks)} stream{'s' * (len(self.tasks) != 1)}"
+        what = "synthetic, " * self.synthetic + shape
+        return f"Panel({self.name!r}: {what}, {span}, {missing} value{'s' * (missing != 1)} missing)"

@@ -1,19 +1,13 @@
 """Rounds of a table that may be larger than memory: read in batches, sorted within a window, a chunk at a time.
 
->>> from pathlib import Path
->>> from tempfile import TemporaryDirectory
->>> rows = ["time,north,south", "2024-01-01,5.5,4.0", "2024-01-03,NA,6.0", "2024-01-02,7.0,4.5"]
->>> with TemporaryDirectory() as folder:
-...     path = Path(folder, "wind.csv")
-...     _ = path.write_text("\\n".join(rows))
-...     rounds = open_rounds(path)
-...     chunks = list(rounds.chunks())
+>>> import pyarrow as pa
+>>> rounds = open_rounds(pa.table({"year": [2001, 2003, 2002], "north": [5.5, None, 7.0], "south": [4.0, 6.0, 4.5]}))
 >>> rounds
-Rounds('wind.csv': wide table: time 'time', a column for each of 2 streams (guessed))
->>> chunks[0].tasks, chunks[0].values
-(('north', 'south'), array([[5.5, 4. ],
+Rounds('data frame': wide table: time 'year', a column for each of 2 streams (guessed))
+>>> next(rounds.chunks()).values
+array([[5.5, 4. ],
        [7. , 4.5],
-       [nan, 6. ]]))
+       [nan, 6. ]])
 """
 
 from __future__ import annotations
@@ -122,7 +116,7 @@ class Rounds:
         """Say what is wrong where every row is of the same stream."""
         return (
             f"one stream only: column {self.columns.task!r} of {self.place} says {name!r:.80} in every row; sharing "
-            "needs at least two; add the rows of another, or call the column that tells the streams apart 'site'"
+            f"needs at least two; add the rows of another, or {BY_NAME}"
         )
 
     def __repr__(self) -> str:
@@ -198,6 +192,7 @@ class _Run:
         numeric = columns.tasks or (columns.value, *columns.features)
         before = sum(source.size for source in self.rounds._sources[:number])
         names = list(dict.fromkeys([columns.time, *labels, *numeric]))
+        rows_before = self.rows_read
         for batch, lines, share in source.batches(names, min(READ_ROWS, self.batch), labels):
             places = lines + number * PLACES_PER_FILE
 
@@ -215,6 +210,8 @@ class _Run:
             self.share = (before + share * source.size) / self.rounds.size
             self.rows_read += len(times)
             yield _Rows(times, codes, np.stack(numbers, axis=1), places)
+        if self.rows_read == rows_before:
+            raise source.no_rows()
 
     def refuse_late(self, rows: _Rows, done: int) -> None:
         """Refuse a row of a round that has been yielded."""
@@ -275,12 +272,8 @@ class _Run:
         name = list(self.codes)[rows.codes[0]]
         whose = f" of {columns.task} {name!r:.80}" * (columns.task is not None)
         what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
-        if columns.task is None:
-            remedy = f": keep one, or {BY_NAME}"
-        elif len(self.codes) == 1:
-            remedy = f", and there is {self.rounds.one_stream_only(name)}"
-        else:
-            remedy = ": keep one, or call the column that tells the streams apart 'site'"
+        is_one = columns.task is not None and len(self.codes) == 1
+        remedy = f", and there is {self.rounds.one_stream_only(name)}" if is_one else f": keep one, or {BY_NAME}"
         raise InputError(what + remedy)
 
     def shown(self, time: int) -> str:

@@ -82,7 +82,8 @@ class Frame(Source):
         self._table = table.rename_columns(self.names)
         self.size = len(table)
 
-    def _batches(self, names: Sequence[str], rows: int, labels: Sequence[str]) -> Iterator[Batch]:
+    def batches(self, names: Sequence[str], rows: int, labels: Sequence[str] = ()) -> Iterator[Batch]:
+        """Yield columns, about `rows` rows at a time."""
         yield from _numbered(self._table.select(names).to_batches(max_chunksize=rows), names, self.size)
 
 
@@ -104,7 +105,8 @@ class Parquet(Source):
         with reading(self.place, pa.ArrowException), ParquetFile(self.place, **options) as table:
             yield table
 
-    def _batches(self, names: Sequence[str], rows: int, labels: Sequence[str]) -> Iterator[Batch]:
+    def batches(self, names: Sequence[str], rows: int, labels: Sequence[str] = ()) -> Iterator[Batch]:
+        """Yield columns, about `rows` rows at a time."""
         with self._open(labels) as table:
             batches = table.iter_batches(rows, columns=list(names), use_threads=False)
             yield from _numbered(batches, names, table.metadata.num_rows)
