@@ -31,7 +31,7 @@ from braided import learners
 from braided.errors import BraidedError, FileError, InputError, unreadable
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import insist_unlocked, write_whole
-from braided.forecasting import Choice, Clock, Engine, LiveRounds, Origin, Position, Record, Trial, Units, Usual
+from braided.forecasting import Choice, Clipping, Clock, Engine, LiveRounds, Origin, Position, Record, Trial, Units
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -46,9 +46,10 @@ OLDEST_VERSION = 2
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Engine | LiveRounds
 MAPS = (ELM, Chain, Kernel, Lags, Scale, TaskGraph)
-FORECASTING = (Choice, Clock, Columns, LiveRounds, Origin, Position, Record, Trial, Units, Usual)
+FORECASTING = (Choice, Clipping, Clock, Columns, LiveRounds, Origin, Position, Record, Trial, Units)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *POLICIES)}
+RENAMED_PARTS = {"Usual": Clipping}  # under their names of version 2
 PLAIN = (type(None), bool, int, float, str)
 
 
@@ -205,7 +206,7 @@ class _Unpacker:
         if "part" in tree:
             if self._version == 2 and tree["part"] == "LiveRounds":
                 value["columns"] = _columns(value["columns"]) if value["columns"] else None
-            return _columns(value) if tree["part"] == "Columns" else PARTS[tree["part"]](**value)
+            return _columns(value) if tree["part"] == "Columns" else (PARTS | RENAMED_PARTS)[tree["part"]](**value)
         return _learner(tree["learner"]).restore(value)
 
 
@@ -229,7 +230,9 @@ def _engine_from_2(dumped: dict[str, Any]) -> dict[str, Any]:
         origin["choice"] = Choice(best, single, tuple(trials), held["tried"], held["streams"])
     if "run" in about:
         origin["position"] = Position(*(about["run"][name] for name in _POSITION_IN_2))
-    return dumped | {"parts": parts | {"origin": Origin(**origin)}}
+    state = {name.removeprefix("_"): value for name, value in dumped["state"].items()}
+    parts |= {"origin": Origin(**origin), "clips": parts.pop("tame")}
+    return dumped | {"parts": parts, "state": state, "clipping": state.pop("usual")}
 
 
 _ORIGIN_IN_2 = {"source": "source", "is_utc": "utc", "without": "without", "live": "live"}

@@ -444,8 +444,8 @@ REFUSED = {
     "is empty: write a header": lambda rows: [],
     "has a header and no rows": lambda rows: [HEADER],
     "one task only": lambda rows: [HEADER, *rows[::3]],
-    "the part to tune on has 4 rounds": lambda rows: [HEADER, *rows[:60]],
-    "'site 3' never changes in the part to tune on": lambda rows: [
+    "the tuning period has 4 rounds": lambda rows: [HEADER, *rows[:60]],
+    "'site 3' never changes in the tuning period": lambda rows: [
         HEADER,
         *(row if "site 3" not in row else row.rsplit(",", 1)[0] + ",5.0" for row in rows),
     ],

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from braided._compiled.clip import clip_features_inplace
 from braided._compiled.intervals import half_widths_inplace
 from braided._compiled.neighbours import mean_of_others
-from braided._compiled.tame import tame_inplace
 from tests.reference.forecasting import obvious_intervals, obvious_mean_of_others
 
 
@@ -68,7 +68,7 @@ def test_features_are_limited_to_ten_times_what_is_usual(learn):
             if learn:
                 squares[t, j] = squares[t, j] * (1 - 1 / counts[t]) + size**2 / counts[t]
     tamed = X.copy()
-    tame_inplace(tamed, usual, seen, tasks, learn)
+    clip_features_inplace(tamed, usual, seen, tasks, learn)
     np.testing.assert_allclose(tamed, expected, rtol=1e-12)
     np.testing.assert_allclose(usual, squares, rtol=1e-12)
     np.testing.assert_array_equal(seen, counts)

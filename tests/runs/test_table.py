@@ -18,7 +18,7 @@ from braided.runs import Settings, choose, learn, read_choice, run, run_in_memor
 from braided.runs.notes import chosen
 from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
 from braided.runs.start import start
-from braided.runs.table import read_head
+from braided.runs.table import read_tuning_period
 from braided.tables import open_rounds
 from tests.runs.tables import GIVEN, QUICK, field, written
 
@@ -36,7 +36,7 @@ def finished(tmp_path_factory):
 def test_the_file_holds_the_forecasts_of_a_forecaster(finished):
     done, _ = finished
     panel = field(missing=0.01)
-    head = read_head(open_rounds(panel), QUICK)
+    head = read_tuning_period(open_rounds(panel), QUICK)
     assert len(head.times) == 80
     expected = start(head, choose(head, QUICK), QUICK, "")
     expected.advance(panel.times[:80], panel.values[:80], panel.tasks, record=False)
@@ -207,7 +207,7 @@ def test_tasks_join_late_end_early_and_are_left_out(tmp_path):
 def test_a_choice_is_kept_in_a_file_and_forecasts_count_after_what_it_was_tuned_on(tmp_path):
     panel = field()
     settings = Settings(("wrls",), tune=0.5, lags=4)
-    head = read_head(open_rounds(panel), settings)
+    head = read_tuning_period(open_rounds(panel), settings)
     choice = bd.runs.choose(head, settings)
     write_choice(tmp_path / "tuned.json", choice, head)
     given = read_choice(tmp_path / "tuned.json")
@@ -310,7 +310,7 @@ def table_of(rounds, tasks=3, seed=0):
 
 def test_many_streams_share_on_a_sparse_graph(monkeypatch):
     """Beyond what exact sharing can do: weights tied to the most alike within a tolerance, tuned on some streams."""
-    monkeypatch.setattr("braided.runs.head.REGION", 15)
+    monkeypatch.setattr("braided.runs.tuning_period.REGION_STREAMS", 15)
     forecaster, _ = run_in_memory(field(steps=300, sites=60, missing=0.01), Settings(("mt-wrls",), lags=9))
     assert forecaster.learner.uses == "local"
     assert "Chosen on the first 60 rounds of 45 streams, of " in chosen(forecaster)
@@ -323,14 +323,14 @@ def test_the_head_is_at_most_so_many_values_but_has_rounds_enough(monkeypatch):
     monkeypatch.setattr("braided.runs.table.MOST", 90)
     for fewest, rounds in ((20, 30), (40, 40), (200, 60)):
         monkeypatch.setattr("braided.runs.table.FEWEST", fewest)
-        assert len(read_head(open_rounds(table_of(300)), Settings(lags=2)).times) == rounds
-        head = read_head(open_rounds(table_of(300), batch_rows=33), Settings(lags=2))
+        assert len(read_tuning_period(open_rounds(table_of(300)), Settings(lags=2)).times) == rounds
+        head = read_tuning_period(open_rounds(table_of(300), batch_rows=33), Settings(lags=2))
         assert abs(len(head.times) - rounds) <= 1
 
 
 @pytest.mark.parametrize("batch", [30, 90, 99, 10_000])
 def test_the_head_is_the_leading_share_whatever_the_chunks(batch):
-    head = read_head(open_rounds(table_of(300), batch_rows=batch), Settings(lags=2))
+    head = read_tuning_period(open_rounds(table_of(300), batch_rows=batch), Settings(lags=2))
     assert abs(len(head.times) - 60) <= 1
 
 
@@ -339,7 +339,7 @@ def test_the_head_never_takes_almost_all(tune):
     rows = [(t, f"s{k}", r) for t in range(10) for k, r in enumerate(np.random.default_rng(t).normal(size=10))]
     rows += [(t, f"s{t % 2}", float(np.sin(t * t))) for t in range(10, 400)]
     rounds = open_rounds(pd.DataFrame(rows, columns=["time", "site", "value"]), batch_rows=100)
-    assert len(read_head(rounds, Settings(lags=2, tune=tune)).times) <= 20
+    assert len(read_tuning_period(rounds, Settings(lags=2, tune=tune)).times) <= 20
 
 
 def test_the_summary_is_that_of_the_forecasts():

@@ -1,4 +1,4 @@
-"""The head of a stream, and the search on it."""
+"""The tuning period, and the search on it."""
 
 import itertools
 import json
@@ -10,9 +10,9 @@ from joblib import effective_n_jobs
 
 import braided as bd
 from braided.report import Summary
-from braided.runs import Head, Settings, Trial, choose, run_in_memory, search, tuning
+from braided.runs import Settings, Trial, TuningPeriod, choose, run_in_memory, search, trials
 from braided.runs.start import start
-from braided.runs.tuning import FORGETTING, methods_for, rank
+from braided.runs.trials import FORGETTING, methods_for, rank
 from braided.study import METHODS
 from braided.tables import Chunk
 from tests.runs.tables import field
@@ -23,7 +23,7 @@ MT = {"forgetting": 1.0, "penalty": 1.0, "ridge": 0.1}
 def head_of(panel, lags=3, extras=0, **options):
     shape = (*panel.values.shape, extras)
     more = np.random.default_rng(0).normal(size=shape)
-    return Head.of(Chunk(panel.times, panel.tasks, panel.values, more), lags, **options)
+    return TuningPeriod.of(Chunk(panel.times, panel.tasks, panel.values, more), lags, **options)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_nothing_is_gained_where_there_is_nothing_to_share():
 
 
 def test_streams_that_return_nowhere_are_not_expected_to():
-    """The mean of the part to tune on tells where a stream went in it; knowing it, one would forecast a return."""
+    """The mean of the tuning period tells where a stream went in it; knowing it, one would forecast a return."""
     forecaster, _ = run_in_memory(independent(1000, memory=1.0), Settings(lags=3))
     assert Summary.of(forecaster).means["to_no_change"] < 1.002
 
@@ -121,7 +121,7 @@ def test_several_processes_are_started_where_they_are_worth_it(head, worth, jobs
         return lambda calls: [function(*args, **more) for function, args, more in calls]
 
     monkeypatch.setattr("joblib.Parallel", parallel)
-    monkeypatch.setattr(tuning, "WORTH", worth)
+    monkeypatch.setattr(trials, "PARALLEL_SECONDS", worth)
     choice = search(head, methods_for(("wrls",)), jobs=None)
     assert set(asked) == {jobs}
     asked.clear()
@@ -145,7 +145,7 @@ def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
     with log.open("a") as file:
         file.write('{"method": "wr')  # cut short
     ran = []
-    monkeypatch.setattr("braided.runs.tuning._trials", _counting(ran))
+    monkeypatch.setattr("braided.runs.trials._trials", _counting(ran))
     assert search(head, methods, log=log) == expected
     assert 0 < sum(ran) <= expected.tried - 30
     assert log.read_text().startswith(kept)
@@ -155,12 +155,12 @@ def test_a_search_that_was_stopped_goes_on(head, tmp_path, monkeypatch):
     with pytest.raises(bd.FileError, match="holds trials of other data or settings"):
         search(head_of(field(steps=300)), methods, log=log)
     log.write_text("{}\n[1]\n")
-    with pytest.raises(bd.FileError, match="is no file of trials"):
+    with pytest.raises(bd.FileError, match="is not a file of trials"):
         search(head, methods, log=log)
 
 
 def _counting(ran):
-    from braided.runs.tuning import _trials
+    from braided.runs.trials import _trials
 
     def counted(head, method, pool, rounds):
         ran.append(len(pool))
@@ -172,7 +172,7 @@ def _counting(ran):
 def test_a_hidden_layer_and_a_kernel_can_be_chosen(head):
     for name in ("mt-wrls-elm", "oslssvr", "madmm-tuned"):
         method = METHODS[name]
-        grid = {key: values[0] for stage in method.stages for key, values in stage.items()}
+        grid = {key: (values or FORGETTING)[0] for stage in method.stages for key, values in stage.items()}
         parameters = grid | ({"forgetting": 1.0} if "forgetting" in grid else {})
         choice = choose(head, Settings((name,), parameters, single={"forgetting": 1.0, "penalty": 1.0}))
         forecaster = start(head, choice, Settings(), "")
@@ -191,7 +191,7 @@ def test_a_task_with_too_few_values_is_left_to_join_later():
     panel = field(steps=100)
     values = panel.values.copy()
     values[5:, 1] = np.nan
-    head = Head.of(Chunk(panel.times, panel.tasks, values, np.empty((100, 4, 0))), 3)
+    head = TuningPeriod.of(Chunk(panel.times, panel.tasks, values, np.empty((100, 4, 0))), 3)
     assert head.tasks == (panel.tasks[0], *panel.tasks[2:])
 
 
@@ -200,7 +200,9 @@ def test_what_can_not_be_tuned_on_is_refused():
 
     def head(change=lambda values: values, steps=60, lags=3, tasks=4):
         values = change(panel.values[:steps, :tasks].copy())
-        return Head.of(Chunk(panel.times[:steps], panel.tasks[:tasks], values, np.empty((steps, tasks, 0))), lags)
+        return TuningPeriod.of(
+            Chunk(panel.times[:steps], panel.tasks[:tasks], values, np.empty((steps, tasks, 0))), lags
+        )
 
     def constant(values):
         values[:, 2] = 7.0
@@ -208,7 +210,7 @@ def test_what_can_not_be_tuned_on_is_refused():
 
     with pytest.raises(bd.InputError, match="has 5 rounds, the longest stream in it 5 values; 3 lags need 6"):
         head(steps=5)
-    with pytest.raises(bd.InputError, match="'site 3' never changes in the part to tune on"):
+    with pytest.raises(bd.InputError, match="'site 3' never changes in the tuning period"):
         head(constant)
     with pytest.raises(bd.InputError, match="one task only, 'site 1'"):
         head(tasks=1)
@@ -247,8 +249,8 @@ def test_many_streams_are_tied_to_those_they_are_most_alike_to():
 def test_many_streams_are_tuned_on_regions_of_their_graph(monkeypatch):
     panel = bd.datasets.wind_field(seed=1, steps=40, sites=500)
     head = head_of(panel, lags=3, extras=2)
-    part = head.tuned_on
-    assert part.tuned_on is part
+    part = head.sample
+    assert part.sample is part
     assert len(part.tasks) == 300
     assert part.scale is head.scale
     kept = head.graph.indices(part.tasks)
@@ -258,10 +260,10 @@ def test_many_streams_are_tuned_on_regions_of_their_graph(monkeypatch):
     inside = head.graph.similarity[kept][:, kept].nnz / head.graph.similarity[kept].nnz
     spread = np.random.default_rng(0).permutation(500)[:300]
     assert inside > 1.1 * head.graph.similarity[spread][:, spread].nnz / head.graph.similarity[spread].nnz
-    monkeypatch.setattr(tuning, "SHORTEST", 10)
-    monkeypatch.setattr(tuning, "SECONDS", 0.01)
+    monkeypatch.setattr(trials, "SHORTEST_PIECE", 10)
+    monkeypatch.setattr(trials, "TRIAL_SECONDS", 0.01)
     choice = search(head, methods_for(("wrls",)))
-    assert choice.best.rounds == tuning.affordable(part, [METHODS["wrls"]]) == 25
+    assert choice.best.rounds == trials.affordable(part, [METHODS["wrls"]]) == 25
     assert choice.streams == 300
     assert choice == replace(search(part, methods_for(("wrls",))), streams=300)
     assert search(part, methods_for(("wrls",))).streams == 0
@@ -271,9 +273,9 @@ def test_regions_are_spread_over_the_graph_and_the_first_ones_whole():
     rng, sizes = np.random.default_rng(2), (99, 201, 300, 100, 200)
     of = np.repeat(np.arange(5), sizes)
     values = (rng.normal(size=(60, 5))[:, of] + 0.05 * rng.normal(size=(60, 900))).cumsum(axis=0)
-    head = Head.of(Chunk(np.arange(60), tuple(f"s{k}" for k in range(900)), values, np.empty((60, 900, 0))), 3)
+    head = TuningPeriod.of(Chunk(np.arange(60), tuple(f"s{k}" for k in range(900)), values, np.empty((60, 900, 0))), 3)
     head.__dict__["graph"] = bd.TaskGraph((of[:, None] == of) * 1.0, head.tasks)
-    kept = of[head.graph.indices(head.tuned_on.tasks)]
+    kept = of[head.graph.indices(head.sample.tasks)]
     assert np.bincount(kept).tolist() == [99, 1, 100, 100]  # from streams 0, 300 and 600, and then one more
 
 
@@ -282,9 +284,9 @@ def test_streams_that_are_like_none_are_tuned_on_as_well():
     values = rng.normal(size=(30, 400)).cumsum(axis=0)
     values[:, 10:] = np.where(np.arange(30)[:, None] % 2, np.nan, values[:, 10:])  # no change known, so alike to none
     chunk = Chunk(np.arange(30), tuple(f"s{k}" for k in range(400)), values, np.empty((30, 400, 0)))
-    head = Head.of(chunk, 9)
+    head = TuningPeriod.of(chunk, 9)
     assert head.graph.similarity[10:].nnz == 0
-    assert len(head.tuned_on.tasks) == 300
+    assert len(head.sample.tasks) == 300
 
 
 def test_a_trial_on_some_rounds_knows_the_first_ones_only():
@@ -294,7 +296,7 @@ def test_a_trial_on_some_rounds_knows_the_first_ones_only():
     one, other = (head_of(replace(panel, values=values)) for values in (panel.values, later))
     other.__dict__["units"], other.__dict__["graph"] = one.units, one.graph  # which all of the head decides
     parameters = {"forgetting": 1.0, "penalty": 1.0}
-    a, b = (tuning._trials(head, METHODS["wrls"], [parameters], 100)[0] for head in (one, other))
+    a, b = (trials._trials(head, METHODS["wrls"], [parameters], 100)[0] for head in (one, other))
     assert a == b
     assert a.samples == 99 * 4
 
@@ -302,7 +304,7 @@ def test_a_trial_on_some_rounds_knows_the_first_ones_only():
 def test_rounds_are_counted_without_the_rows_that_stand_for_gaps():
     panel = field(steps=200)
     times = np.arange(200) + np.repeat(np.arange(20), 10) * 5  # a gap after every tenth round
-    head = Head.of(Chunk(times, panel.tasks, panel.values, np.empty((200, 4, 0))), 2)
+    head = TuningPeriod.of(Chunk(times, panel.tasks, panel.values, np.empty((200, 4, 0))), 2)
     assert len(head.samples(bd.Lags(2, fill=True), 200).y) == 20 * 9 * 4
     assert len(head.samples(bd.Lags(2, fill=True), 100).y) == 10 * 9 * 4
 
@@ -313,7 +315,8 @@ def test_neither_units_nor_graph_reach_across_a_gap():
     times[60:] += 500
     shifted[60:, 0] += 300.0
     plain, moved = (
-        Head.of(Chunk(times, panel.tasks, values, np.empty((200, 4, 0))), 2) for values in (panel.values, shifted)
+        TuningPeriod.of(Chunk(times, panel.tasks, values, np.empty((200, 4, 0))), 2)
+        for values in (panel.values, shifted)
     )
     np.testing.assert_allclose(moved.units.scale, plain.units.scale)
     np.testing.assert_allclose(moved.graph.similarity, plain.graph.similarity)
@@ -348,7 +351,7 @@ def test_short_memories_win_only_by_more_than_luck():
 @pytest.mark.parametrize(("sites", "telling"), [(4, 4), (10, 10), (40, 10)])
 def test_of_many_streams_ten_tell_how_much_is_luck(sites, telling):
     head = head_of(field(steps=60, sites=sites))
-    (trial,) = tuning._trials(head, METHODS["wrls"], [{"forgetting": 0.95, "penalty": 1.0}], 60)
+    (trial,) = trials._trials(head, METHODS["wrls"], [{"forgetting": 0.95, "penalty": 1.0}], 60)
     assert trial.samples == 59 * telling
     assert rank(trial) == pytest.approx(trial.score + 1.0 / np.sqrt(59 * telling))
 
@@ -356,14 +359,14 @@ def test_of_many_streams_ten_tell_how_much_is_luck(sites, telling):
 def test_the_slowest_method_decides_how_much_is_affordable():
     head = head_of(field(steps=3000, sites=30), lags=9)
     fast, slow = METHODS["wrls"], METHODS["mt-wrls-neighbours"]
-    assert tuning.affordable(head, [fast, slow]) == tuning.affordable(head, [slow]) < tuning.affordable(head, [fast])
-    assert tuning.affordable(head, [fast]) == 3000
+    assert trials.affordable(head, [fast, slow]) == trials.affordable(head, [slow]) < trials.affordable(head, [fast])
+    assert trials.affordable(head, [fast]) == 3000
 
 
 def test_what_tied_streams_cost_does_not_grow_with_their_number():
-    costs = [tuning._seconds(head_of(field(steps=60, sites=n), lags=9), METHODS["mt-wrls"]) for n in (10, 30, 40, 80)]
+    costs = [trials._seconds(head_of(field(steps=60, sites=n), lags=9), METHODS["mt-wrls"]) for n in (10, 30, 40, 80)]
     assert costs[0] < costs[1] > costs[2] == costs[3]
-    other = tuning._seconds(head_of(field(steps=60, sites=40), lags=9), METHODS["mt-oslssvr"])
+    other = trials._seconds(head_of(field(steps=60, sites=40), lags=9), METHODS["mt-oslssvr"])
     assert other > 5.0 * costs[2]
 
 
@@ -371,10 +374,10 @@ def test_a_feature_that_stands_still_is_refused():
     panel = field(steps=60)
     more = np.random.default_rng(0).normal(size=(60, 4, 2))
     more[:, :, 1] = 7.0
-    with pytest.raises(bd.InputError, match="feature 2 never changes in the part to tune on: leave it out"):
-        Head.of(Chunk(panel.times, panel.tasks, panel.values, more), 3)
-    with pytest.raises(bd.InputError, match="never all there"):
-        Head.of(Chunk(panel.times, panel.tasks, panel.values, more * np.nan), 3)
+    with pytest.raises(bd.InputError, match="feature 2 never changes in the tuning period: leave it out"):
+        TuningPeriod.of(Chunk(panel.times, panel.tasks, panel.values, more), 3)
+    with pytest.raises(bd.InputError, match="never all present"):
+        TuningPeriod.of(Chunk(panel.times, panel.tasks, panel.values, more * np.nan), 3)
 
 
 def test_a_task_that_stands_still_may_join_later():
@@ -382,10 +385,10 @@ def test_a_task_that_stands_still_may_join_later():
     values = panel.values.copy()
     values[:, 1] = 0.0
     chunk = Chunk(panel.times, panel.tasks, values, np.empty((60, 4, 0)))
-    assert Head.of(chunk, 3, keep_constant=True).tasks == ("site 1", "site 3", "site 4")
+    assert TuningPeriod.of(chunk, 3, keep_constant=True).tasks == ("site 1", "site 3", "site 4")
     values[:, 2] = 1.0
     with pytest.raises(bd.InputError, match=r"'site 2', 'site 3' never change in .*\(--keep-constant\)"):
-        Head.of(chunk, 3)
+        TuningPeriod.of(chunk, 3)
 
 
 def test_a_value_without_a_logarithm_is_named():
@@ -394,4 +397,4 @@ def test_a_value_without_a_logarithm_is_named():
     values[7, 2] = -0.5
     chunk = Chunk(panel.times, panel.tasks, values, np.empty((60, 4, 0)))
     with pytest.raises(bd.InputError, match=f"'site 3' is -0.5 at {panel.times[7]}, which has no logarithm"):
-        Head.of(chunk, 3, logarithm=True)
+        TuningPeriod.of(chunk, 3, logarithm=True)

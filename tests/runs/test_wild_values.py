@@ -8,7 +8,7 @@ import pytest
 
 import braided as bd
 from braided.datasets import wind_field
-from braided.forecasting import Units, Usual
+from braided.forecasting import Clipping, Units
 from braided.runs import Settings, run_in_memory
 from tests.runs.tables import GIVEN, field
 
@@ -24,7 +24,7 @@ def forecaster(panel):
     lags = bd.Lags(3, neighbours=2, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(panel.values[:100], panel.tasks)
     model = bd.MTWRLS(graph, lags.n_features, 10.0, robust=5.0)
-    return bd.forecasting.Engine(model, lags, Units.measure(panel.values[:100]), tame=True)
+    return bd.forecasting.Engine(model, lags, Units.measure(panel.values[:100]), clips=True)
 
 
 WILD = [(150, 1, 1e6), (151, 2, -999.0), (152, 2, -999.0), (250, 0, 1e200), (251, 0, 1e99), (300, 3, -1e6)]
@@ -49,7 +49,7 @@ def test_pieces_saves_and_forecasts_ahead_are_the_same_bits(cuts, tmp_path):
             for place, forecast in zip(made[-1].places[now].tolist(), made[-1].forecast[now].tolist(), strict=True):
                 assert known[place] == forecast
     np.testing.assert_array_equal(np.concatenate([part.forecast for part in made]), expected.forecast)
-    np.testing.assert_array_equal(cut._usual.squares, whole._usual.squares)
+    np.testing.assert_array_equal(cut.preparation.clipping.squares, whole.preparation.clipping.squares)
 
 
 def test_a_wild_value_of_one_stream_does_little_to_the_others_and_without_the_limits_much():
@@ -88,13 +88,13 @@ def test_neither_the_first_values_nor_a_long_run_of_wild_ones_ruin_the_others(wi
 
 
 def test_a_lasting_change_of_size_is_let_in():
-    usual = Usual.blank(1, 1)
+    usual = Clipping.blank(1, 1)
     place = np.zeros(1, np.int64)
     for _ in range(100):
-        usual.tamed(np.ones((1, 1)), place, learn=True)
+        usual.clipped(np.ones((1, 1)), place, learn=True)
     rounds = 0
-    while usual.tamed(np.full((1, 1), 1e6), place)[0, 0] < 1e6:
-        usual.tamed(np.full((1, 1), 1e6), place, learn=True)
+    while usual.clipped(np.full((1, 1), 1e6), place)[0, 0] < 1e6:
+        usual.clipped(np.full((1, 1), 1e6), place, learn=True)
         rounds += 1
     assert 20 < rounds < 300
 
@@ -136,17 +136,17 @@ def test_a_task_that_joins_without_two_values_running_gets_the_usual_scale():
 
 
 def test_what_is_usual_is_the_same_for_a_forecast_ahead_and_its_learning_also_at_the_first_limit():
-    usual, place = Usual.blank(1, 1), np.zeros(1, np.int64)
+    usual, place = Clipping.blank(1, 1), np.zeros(1, np.int64)
     for n in range(60):
         wild = np.full((1, 1), 1e6 if n in (30, 45) else 1.0)
-        ahead = usual.tamed(wild, place)
-        assert ahead == usual.tamed(wild, place, learn=True)
+        ahead = usual.clipped(wild, place)
+        assert ahead == usual.clipped(wild, place, learn=True)
     assert usual.squares[0, 0] < 100.0
 
 
 def test_a_task_that_joins_has_its_own_usual_sizes():
-    usual = Usual.blank(2, 1)
-    usual.tamed(np.ones((80, 1)), np.arange(80) % 2, learn=True)
+    usual = Clipping.blank(2, 1)
+    usual.clipped(np.ones((80, 1)), np.arange(80) % 2, learn=True)
     usual.join()
     assert usual.squares.shape == (3, 1)
-    assert usual.tamed(np.full((3, 1), 50.0), np.arange(3)).ravel().tolist() == [10.0, 10.0, 50.0]
+    assert usual.clipped(np.full((3, 1), 50.0), np.arange(3)).ravel().tolist() == [10.0, 10.0, 50.0]

@@ -103,7 +103,7 @@ def forecasters():
         single=bd.WRLS(graph, lags.n_own + 2),
         extras=bd.Scale([0.0], [1.0]),
         clock=Clock.measure(np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "datetime64[us]")),
-        tame=True,
+        clips=True,
     )
     by_hand.advance(np.arange(120), levels, panel.tasks, levels[:, :, None])
     return [searched, by_hand]
@@ -160,7 +160,7 @@ def change_leaf(header, arrays, rng):
 WORDS = (
     *("MTWRLS", "WRLS", "MTOSLSSVR", "OSLSSVR", "MOGD", "MADMM", "GraphRidge", "L21", "TraceNorm", "Persistence"),
     *("Composed", "Learner", "FilterLearner", "Kernel", "TaskGraph", "ELM", "Scale", "Chain", "Lags", "Clock", "Units"),
-    *("Record", "Usual", "Exponential", "HalfLife", "Restore", "Directional", "Drift"),
+    *("Record", "Clipping", "Exponential", "HalfLife", "Restore", "Directional", "Drift"),
     *(
         "dense",
         "blocked",

@@ -161,7 +161,7 @@ def test_the_scores_of_hidden_layers_are_averaged(monkeypatch):
     monkeypatch.setitem(METHODS, "wrls-elm", method)
     runs = forecast(method, window(), "synchronous", {name: values[0] for name, values in grid.items()})
     assert len({run.forecast.tobytes() for run in runs}) == 3
-    block = run_unit(replace(PLAN, methods=("wrls-elm",)), Unit(0, "I"), PANEL.values[:400], PANEL.tasks)["scores"][0]
+    block = run_unit(PLAN, [METHODS["wrls-elm"]], Unit(0, "I"), PANEL.values[:400], PANEL.tasks)["scores"][0]
     np.testing.assert_array_equal(block["rmse"], np.mean([run.scores.rmse for run in runs], axis=0))
 
 

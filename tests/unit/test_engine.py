@@ -148,7 +148,7 @@ def test_dates_and_integers():
     times, values, tasks = streams(gaps=False)
     dates = np.datetime64("2024-01-01") + times.astype("timedelta64[m]")
     model = make(values, tasks)
-    model.clock = Clock.measure(dates)
+    model.preparation.clock = Clock.measure(dates)
     assert model.clock.step == 10 * 60_000_000
     made = model.advance(dates, values, tasks)
     assert made.times.dtype == "datetime64[us]"
@@ -538,7 +538,7 @@ def test_a_learner_that_cannot_take_a_new_task_starts_afresh_and_is_counted(monk
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_a_copy_shares_nothing_with_the_forecaster(copied):
     times, values, tasks = streams()
-    forecaster = make(values, tasks, tame=True)
+    forecaster = make(values, tasks, clips=True)
     forecaster.advance(times[:100], values[:100], tasks)
     twin, before = copied(forecaster), dumps(forecaster)
     assert dumps(twin) == before

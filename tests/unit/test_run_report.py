@@ -12,7 +12,7 @@ from braided.forecasting import Origin
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.report import Summary, in_words, write_run_report
 from braided.report.run import pictures, tables
-from braided.runs import Choice, Head, Run, Settings, Trial
+from braided.runs import Choice, Run, Settings, Trial, TuningPeriod
 from braided.runs.output import ForecastFile
 from braided.runs.start import start
 from braided.study import METHODS
@@ -44,7 +44,7 @@ def make_run(
     best, single = Trial(method, parameters, head if tried else 0, 0.6), Trial("wrls", SINGLE, head, 0.64)
     trials = [best, single, Trial("wrls-neighbours", SINGLE, head, None)] if tried else []
     choice = Choice(best, single, tuple(trials), tried)
-    forecaster = start(Head.of(first, 4, logarithm), choice, Settings(), name)
+    forecaster = start(TuningPeriod.of(first, 4, logarithm), choice, Settings(), name)
     file = ForecastFile(folder / f"forecasts{suffix}")
     for part, record in ((slice(head), False), (slice(head, None), True)):
         made = forecaster.advance(times[part], values[part], panel.tasks, record=record)

@@ -40,9 +40,9 @@ def tune(
     Trials are kept beside the file: stopped and started again, the search goes on.
     """
     from braided.report.run.tables import trials
-    from braided.runs import Settings, choose, read_head, write_choice
+    from braided.runs import Settings, choose, read_tuning_period, write_choice
     from braided.runs.start import CHOICE_MARK
-    from braided.runs.tuning import TRIALS_MARK
+    from braided.runs.trials import TRIALS_MARK
 
     settings = Settings(
         methods=split(method),
@@ -63,7 +63,7 @@ def tune(
     with sole_writer(file=out), progress() as tell:
         if fresh:
             remove_own({kept: TRIALS_MARK})
-        head = read_head(rounds, settings)
+        head = read_tuning_period(rounds, settings)
         choice = choose(head, settings, jobs, kept, tell)
         write_choice(out, choice, head)
     show(trials(choice), console())

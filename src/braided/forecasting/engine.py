@@ -1,17 +1,17 @@
 """Engine: values of many streams in, forecasts of the next ones out, learning as it goes.
 
-It holds all that a forecast needs: the learner, the last values of every stream, their units, the usual step of the
-clock, and a record of how good it has been beside one filter per stream and the two naive forecasts. What it forecasts
-for a moment does not depend on how the values before arrived: all at once, in pieces, or round by round.
+It holds all that a forecast needs: the learner, the preparation of its samples, the last values of every stream, and a
+record of its errors beside those of the baselines: one filter per stream, "no change" and "last change". A forecast
+does not depend on how the values before it arrived: in one call, in pieces, or round by round.
 
-| what happens              | what it does                                                                      |
+| event                     | response                                                                          |
 |---------------------------|-----------------------------------------------------------------------------------|
 | a value is missing        | that task is absent; it is forecast again after its next value (`Lags.fill`)      |
 | a value is beyond 1e150   | counts as missing, and is reported; so does one beyond 1e100 typical changes      |
 | a step is far too long    | lags do not reach across the gap                                                  |
-| a new task                | joins after 20 values, as alike to others as those are to each other on average   |
+| a new task                | joins after 20 values, with the average similarity to the others                  |
 | a task ends               | stays, and is no longer forecast                                                  |
-| the learner breaks down   | it starts afresh after that round, with the forecast "no change"; counted         |
+| the learner breaks down   | it is reset after that round, for which "no change" is forecast; counted          |
 
 >>> import braided as bd
 >>> panel = bd.datasets.wind_field(seed=0, steps=300, sites=3)     # synthetic
@@ -38,21 +38,23 @@ import numpy as np
 from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
+from braided.forecasting.clipping import Clipping
 from braided.forecasting.clock import LARGEST_STAMP, NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.origin import Origin
+from braided.forecasting.preparation import Preparation, with_gaps
 from braided.forecasting.record import Record
-from braided.forecasting.units import FIRST, LARGEST, Units, without_too_large
-from braided.forecasting.usual import Usual
+from braided.forecasting.units import CENTRE_VALUES, LARGEST_LEVEL, Units, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
 from braided.learners.parts.samples import plain_time
 from braided.types import Floats, Ints
 from braided.validate import MOST_COUNTED, count, insist_numbers, share
 
-JOIN_AFTER = FIRST  # values, from which a new task's units are measured
+JOIN_AFTER = CENTRE_VALUES  # values, on which a new task's units are measured
 MADE_BY_HAND = Origin()
-GOLDEN = 0.6180339887  # multiples of it are spread evenly
+GOLDEN = 0.6180339887  # its multiples, modulo 1, are spread evenly
+COUNTERS = ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent", "too_large")
 
 
 @final
@@ -62,24 +64,24 @@ class Engine:
     Parameters
     ----------
     learner
-        Learns the changes that `lags` makes of the values, in `units`; tasks are its own.
+        Learns the changes that `lags` makes of the values, in `units`; its tasks are the streams.
     lags
-        What of the past is a feature.
+        Which features are made of the past.
     units
         Of each task's values.
     graph
-        The neighbours, for features of theirs and for tasks that join; the learner's own unless told.
+        For neighbour features and for tasks that join; defaults to the learner's graph.
     single
-        One filter per stream on its own past and a bias, to compare with.
+        One filter per stream on its own past and a bias, as a baseline.
     extras
-        How further features are standardised; their last values are features, none without it.
+        How further columns are standardised; their last values are features.
     clock
-        When rounds come, which tells gaps and the time of the next; steps of 1 unless told.
+        When rounds are expected, which decides what is a gap; defaults to steps of 1.
     coverage
-        The share of values that intervals are to hold.
-    tame
-        Limit features to ten times their usual size, so that a wild value of one stream does not throw the forecasts
-        of others; goes with a learner that is robust.
+        The share of values that intervals should hold.
+    clips
+        Whether to clip features at ten times their typical size, so that a wild value of one stream does not upset the
+        forecasts of others; goes with a robust learner.
     origin
         Where it comes from, and how far the run that drives it has got.
     """
@@ -95,7 +97,7 @@ class Engine:
         extras: Scale | None = None,
         clock: Clock | None = None,
         coverage: float = 0.9,
-        tame: bool = False,
+        clips: bool = False,
         origin: Origin = MADE_BY_HAND,
     ) -> None:
         from scipy.special import ndtri
@@ -103,17 +105,16 @@ class Engine:
         graph = graph or learner.graph
         for name, one in {"graph": graph, "single": single}.items():
             if one is not None and one.tasks != learner.tasks:
-                raise InputError(f"{name} has other tasks than the learner: give all the same")
+                raise InputError(f"{name} has other tasks than the learner: give the same tasks to all")
         if not lags.difference:
             raise InputError("lags has difference=False: a forecaster forecasts changes")
-        self._n_extras = n_extras = 0 if extras is None else extras.mean.size
+        n_extras = 0 if extras is None else extras.mean.size
         for one, expected in ((learner, lags.n_features + n_extras), (single, lags.n_own + 1 + n_extras)):
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
-        self.learner, self.lags, self.graph, self.units, self.single = learner, lags, graph, units, single
-        self.extras, self.clock, self.origin = extras, clock or Clock(), origin
-        self.coverage, self.tame = share(coverage, "coverage"), bool(tame)
-        self._usual = Usual.blank(graph.n_tasks, learner.n_features)
+        self.preparation = Preparation(lags, graph, units, scale=extras, clock=clock, clips=clips)
+        self.learner, self.single, self.origin = learner, single, origin
+        self.coverage = share(coverage, "coverage")
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
         self._calibration: Floats = np.tile(start, (graph.n_tasks, 1))
@@ -124,8 +125,8 @@ class Engine:
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
-        self.irregular = 0  # steps that are longer than usual, but no gaps
-        self.absent = 0  # values that did not come or were too large, of those that would have counted
+        self.irregular = 0  # steps longer than nine of ten that are not gaps
+        self.absent = 0  # scored values that did not come or were too large
         self.too_large = 0  # values too large to use, which count as missing
         self.unforecast = 0  # values that came without a forecast: the one before was missing
 
@@ -133,6 +134,32 @@ class Engine:
     def tasks(self) -> tuple[TaskKey, ...]:
         """The tasks that are forecast."""
         return self.learner.tasks
+
+    @property
+    def lags(self) -> Lags:
+        """Which features are made of the past."""
+        return self.preparation.lags
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The graph of the tasks that are forecast."""
+        return self.preparation.graph
+
+    @property
+    def units(self) -> Units:
+        """Of each task's values."""
+        assert self.preparation.units is not None
+        return self.preparation.units
+
+    @property
+    def extras(self) -> Scale | None:
+        """How further columns are standardised."""
+        return self.preparation.scale
+
+    @property
+    def clock(self) -> Clock:
+        """When rounds are expected."""
+        return self.preparation.clock
 
     @property
     def last_time(self) -> Any:
@@ -160,7 +187,7 @@ class Engine:
         """Forecast each value before it is learned, round by round; return the forecasts.
 
         `values` is (rounds, tasks), NaN where a task is absent; `extras` (rounds, tasks, features). With
-        `record=False` the forecasts are not scored. What is refused changes nothing.
+        `record=False` the forecasts are not scored. A refused call changes nothing.
         """
         stamps, dated = self._stamps(times)
         keys = self.tasks if tasks is None else task_keys(tasks)
@@ -212,9 +239,8 @@ class Engine:
 
     def _tables(self, values: Any, extras: Any, shape: tuple[int, int]) -> tuple[Floats, Floats]:
         table = np.asarray(values, dtype=np.float64)
-        n_extras = self._n_extras
         more = np.empty((*shape, 0)) if extras is None else np.asarray(extras, dtype=np.float64)
-        for name, array, expected in (("values", table, shape), ("extras", more, (*shape, n_extras))):
+        for name, array, expected in (("values", table, shape), ("extras", more, (*shape, self.preparation.n_extras))):
             if array.shape != expected:
                 raise InputError(f"{name} has shape {array.shape}: times, tasks and features say {expected}")
             bad = np.isinf(array) | ((array <= 0.0) & (self.units.logarithm and name == "values"))
@@ -254,16 +280,14 @@ class Engine:
         return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
 
     def _join(self, task: TaskKey) -> None:
-        n_tasks, similar = self.graph.n_tasks, self._usual_links()
-        self.units = self.units.joined(self._waiting.pop(task))
-        self.graph = self.graph.join(task, similar)
+        n_tasks, similar = self.graph.n_tasks, self._typical_links()
+        self.preparation.join(task, similar, self._waiting.pop(task))
         for learner in (self.learner, self.single):
             if learner is not None:
                 self._let_join(learner, task, similar if learner.shares else None)
         self.record.join()
         fresh = [[self._calibration[:, LOG_FACTOR].mean(), 0.0, 0.0]]
         self._calibration = np.concatenate([self._calibration, fresh])
-        self._usual.join()
         order = list(range(len(self.columns)))
         order.insert(n_tasks, order.pop(self.columns.index(task)))
         self.columns = [self.columns[place] for place in order]
@@ -278,59 +302,46 @@ class Engine:
             learner.add_task(task, similar)
             self.breakdowns += learner is self.learner
 
-    def _usual_links(self) -> dict[TaskKey, float]:
-        """As alike as others are on average: to all, or on a sparse graph to so many, spread, as keep it as sparse."""
+    def _typical_links(self) -> dict[TaskKey, float]:
+        """The average similarity: to all tasks, or on a sparse graph to as many as others have, spread over it."""
         n_tasks, links = self.graph.n_tasks, self.graph.similarity
         if not self.graph.is_sparse:
             return dict.fromkeys(self.tasks, float(links.sum()) / max(n_tasks * (n_tasks - 1), 1))
-        usual = -(-links.nnz // (2 * n_tasks))
-        phase = GOLDEN * n_tasks % 1.0  # to meet others when the next one joins
-        places = (int(n_tasks * (k + phase) / usual) for k in range(usual))
+        n_links = -(-links.nnz // (2 * n_tasks))
+        phase = GOLDEN * n_tasks % 1.0  # so that the next task to join meets others
+        places = (int(n_tasks * (k + phase) / n_links) for k in range(n_links))
         return {self.tasks[place]: float(links.sum()) / links.nnz for place in places}
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""
         if self.last_stamp == NEVER:
             self.first_stamp, self.last_stamp = int(stamps[0]), int(stamps[0]) - self.clock.step
-        gaps = self.clock.gaps(stamps, self.last_stamp)
-        unusual = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) > self.clock.longest)) - len(gaps)
-        row = np.insert(np.arange(len(stamps)), gaps, -1)  # a row without values stands for a gap of any length
-        values = np.vstack([self._recent, np.insert(table, gaps, np.nan, axis=0)])
-        further = np.concatenate([self._recent_extras, np.insert(more, gaps, np.nan, axis=0)])
-        known = self._known(values, further)
-        samples = self.lags.samples(*known).between(self.lags.reach, len(values))
-        X, y, names, steps, level, previous = samples
-        places, row = self.graph.indices(names), row[steps - self.lags.reach]
-        if self.tame:
-            X = self._usual.tamed(X, places, learn=True)
+        reach, n_tasks = self.lags.reach, len(self.tasks)
+        own, added, rounds_of = with_gaps(self.clock, stamps, table, more, self.last_stamp)
+        n_gaps = len(own) - len(stamps)
+        longer = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) > self.clock.longest))
+        values, further = np.vstack([self._recent, own]), np.concatenate([self._recent_extras, added])
+        X, y, names, steps, level, previous = self.preparation.samples(values, further, first=reach)
+        places, row = self.graph.indices(names), rounds_of[steps - reach]
         rounds = self.rounds + row
         mean, deviations = self._progress(self.learner, X, y, names, rounds, self.learner.has_std)
         alone = mean
         if self.single is not None:
             alone, _ = self._progress(self.single, self._own(X), y, names, rounds, with_std=False)
         ends = np.append(np.flatnonzero(np.diff(rounds)) + 1, len(y))
-        error = np.clip(y - mean, -LARGEST, LARGEST)
+        error = np.clip(y - mean, -LARGEST_LEVEL, LARGEST_LEVEL)
         widths = self._widths(self._calibration, error, deviations, places, ends)
+        absent = int(np.count_nonzero(np.isnan(self.preparation.levels(table))))
+        self.too_large += absent - int(np.count_nonzero(np.isnan(table[:, :n_tasks])))
         if record:
             errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
-            self.record.add(np.clip(errors, -LARGEST, LARGEST), widths, places, row, len(stamps))
-        absent = int(np.count_nonzero(np.isnan(known[0][self.lags.reach :]))) - len(gaps) * len(self.tasks)
-        self.too_large += absent - int(np.count_nonzero(np.isnan(table[:, : len(self.tasks)])))
-        if record:
+            self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), widths, places, row, len(stamps))
             self.absent += absent
-            self.unforecast += len(stamps) * len(self.tasks) - absent - len(y)
-        self.gaps, self.irregular = self.gaps + len(gaps), self.irregular + unusual
+            self.unforecast += len(stamps) * n_tasks - absent - len(y)
+        self.gaps, self.irregular = self.gaps + n_gaps, self.irregular + longer - n_gaps
         self.rounds, self.last_stamp = self.rounds + len(stamps), int(stamps[-1])
-        self._recent, self._recent_extras = values[-self.lags.reach :].copy(), further[-self.lags.reach :].copy()
+        self._recent, self._recent_extras = values[-reach:].copy(), further[-reach:].copy()
         return self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
-
-    def _known(self, values: Floats, further: Floats) -> tuple[Floats, tuple[TaskKey, ...], TaskGraph, Floats | None]:
-        """What lags are made of: levels, tasks, their graph, and further features."""
-        joined = np.s_[:, : len(self.tasks)]
-        extras = None if self.extras is None else self.extras.transform(further[joined])
-        if extras is not None:
-            extras[np.abs(extras) > LARGEST] = np.nan
-        return self.units.inward(values[joined]), self.tasks, self.graph, extras
 
     def _own(self, X: Floats) -> Floats:
         """The features of one filter per stream: its own past, a bias and the extras."""
@@ -346,7 +357,7 @@ class Engine:
     def _progress(
         self, learner: Learner, X: Floats, y: Floats, names: Any, rounds: Ints, with_std: bool
     ) -> tuple[Floats, Floats]:
-        """Forecasts, and deviations if asked; where the learner breaks down, it starts afresh after the round."""
+        """Forecasts, and deviations if asked; where the learner breaks down, it is reset after the round."""
         mean, deviations = np.zeros(len(y)), np.full(len(y) if with_std else 0, np.nan)
         first = 0
         while first < len(y):
@@ -381,10 +392,8 @@ class Engine:
         """Forecast the round after the last, of every task whose lags are complete."""
         if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
-        X, names, level = self.lags.latest(*self._known(self._recent, self._recent_extras))
+        X, names, level = self.preparation.latest(self._recent, self._recent_extras)
         places = self.graph.indices(names)
-        if self.tame:
-            X = self._usual.tamed(X, places)
         mean, deviations = np.zeros(len(places)), np.full(len(places), np.nan)
         try:
             made = self.learner.predict_many(X, names, with_std=self.learner.has_std)
@@ -411,10 +420,10 @@ class Engine:
 
     def dump(self) -> dict[str, Any]:
         """Return all that makes this forecaster, for `braided.save`."""
-        parts = {name: getattr(self, name) for name in PARTS}
-        state = {name: getattr(self, name) for name in STATE}
+        parts = {name: getattr(self, name) for name in PARTS if name != "clips"} | {"clips": self.preparation.clips}
+        state = {name: getattr(self, attribute) for name, attribute in STATE.items()}
         waiting = [list(self._waiting), list(self._waiting.values())]
-        return {"parts": parts, "state": state, "waiting": waiting}
+        return {"parts": parts, "state": state, "clipping": self.preparation.clipping, "waiting": waiting}
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Engine:
@@ -423,30 +432,34 @@ class Engine:
             if not isinstance(dumped["parts"][name], kinds):
                 raise InputError(f"{name} is a {type(dumped['parts'][name]).__name__}")
         forecaster = cls(**dumped["parts"])
-        for name in STATE:
-            setattr(forecaster, name, dumped["state"].get(name, getattr(forecaster, name)))  # older files lack some
+        for name, attribute in STATE.items():
+            setattr(forecaster, attribute, dumped["state"].get(name, getattr(forecaster, attribute)))
         forecaster.columns = list(task_keys(forecaster.columns))
         forecaster._waiting = dict(zip(*dumped["waiting"], strict=True))
+        forecaster.preparation.clipping = dumped["clipping"]
         forecaster._insist_sound()
         return forecaster
 
     def _insist_sound(self) -> None:
         """Refuse a loaded state whose parts do not belong together."""
         n_tasks, n_columns, reach = len(self.tasks), len(self.columns), self.lags.reach
-        for name in ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent", "too_large"):
+        clipping, n_extras = self.preparation.clipping, self.preparation.n_extras
+        for name in COUNTERS:
             count(getattr(self, name), name, least=0, most=MOST_COUNTED)
         for name in ("first_stamp", "last_stamp"):
             count(getattr(self, name), name, least=NEVER, most=LARGEST_STAMP)
         if not isinstance(self.is_dated, bool):
             raise InputError(f"is_dated is {self.is_dated!r}")
+        if not isinstance(self.record, Record) or not isinstance(clipping, Clipping):
+            raise InputError("the record or the typical sizes of features are of another kind")
         insist_numbers(self._recent, "recent values", (reach, n_columns), missing=True)
-        insist_numbers(self._recent_extras, "recent extras", (reach, n_columns, self._n_extras), missing=True)
+        insist_numbers(self._recent_extras, "recent extras", (reach, n_columns, n_extras), missing=True)
         insist_numbers(self._calibration, "calibration", (n_tasks, 3))
         for values in self._waiting.values():
             insist_numbers(values, "first values", (len(values),), missing=True)
-        sizes = (len(self.units.centre), len(self.record.counts), len(self._usual.seen))
-        if set(sizes) != {n_tasks} or self._usual.squares.shape[1] != self.learner.n_features:
-            raise InputError("units, record and typical features are of other tasks or features than the learner")
+        sizes = (len(self.units.centre), len(self.record.counts), len(clipping.seen))
+        if set(sizes) != {n_tasks} or clipping.squares.shape[1] != self.learner.n_features:
+            raise InputError("units, record and typical sizes are of other tasks or features than the learner")
         if tuple(self.columns[:n_tasks]) != self.tasks or self._waiting.keys() != set(self.columns[n_tasks:]):
             raise InputError("the columns are not the tasks, followed by those that wait to join")
         if any(np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER for values in self._waiting.values()):
@@ -471,27 +484,13 @@ PARTS: dict[str, Any] = {  # of what kind each is
     "extras": Scale | None,
     "clock": Clock,
     "coverage": float,
-    "tame": bool,
+    "clips": bool,
     "origin": Origin,
 }
-STATE = (
-    "record",
-    "columns",
-    "rounds",
-    "gaps",
-    "breakdowns",
-    "unforecast",
-    "irregular",
-    "absent",
-    "too_large",  # not in files of older versions
-    "is_dated",
-    "first_stamp",
-    "last_stamp",
-    "_recent",
-    "_recent_extras",
-    "_calibration",
-    "_usual",
-)
+STATE = {  # what is saved, by name, and the attribute that holds it
+    **{name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)},
+    **{name: f"_{name}" for name in ("recent", "recent_extras", "calibration")},
+}
 
 
 def _widened(array: Floats, more: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Units: every task's values about 0, and its changes about 1, so that tasks of any size can share."""
+"""Units: values centred and scaled so that changes are about 1, and tasks of any size can share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from braided.errors import InputError
 from braided.types import Floats, Ints
 from braided.validate import LARGEST_VALUE, insist_numbers
 
-LARGEST = 1e100  # in units
-FIRST = 20  # values that the centre is measured on: more would tell, while they are learned, where a task will go
-TIMES = 10.0  # its usual size is what a change counts for at most
-MOST = float(np.finfo(np.float64).max)
+LARGEST_LEVEL = 1e100  # in units
+CENTRE_VALUES = 20  # the centre is the median of the first ones: more would reveal where a task is going
+CLIP_CHANGES_AT = 10.0  # times their typical size, when the scale is measured
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @final
@@ -30,7 +30,7 @@ class Units:
     """
 
     centre: Floats  # (T,) median of the first 20 values
-    scale: Floats  # (T,) root mean square of the changes; the largest count for ten times the others' at most
+    scale: Floats  # (T,) root mean square of the changes, the largest of which are clipped at ten times the others'
     logarithm: bool = False
 
     def __post_init__(self) -> None:
@@ -55,28 +55,28 @@ class Units:
         scale = size * np.sqrt(_mean_square(squares, np.maximum(known.sum(axis=0), 1)))
         centre = np.array(
             [
-                np.median(column[known][:FIRST]) if known.any() else 0.0
+                np.median(column[known][:CENTRE_VALUES]) if known.any() else 0.0
                 for column, known in zip(levels.T, there.T, strict=True)
             ]
         )
-        usual = float(np.median(scale[scale > 0.0])) if (scale > 0.0).any() else 1.0
-        return cls(centre, np.where(scale > 0.0, scale, usual), logarithm)
+        typical = float(np.median(scale[scale > 0.0])) if (scale > 0.0).any() else 1.0
+        return cls(centre, np.where(scale > 0.0, scale, typical), logarithm)
 
     def inward(self, values: Floats) -> Floats:
-        """Return the levels (n, T) that are learned; what lies beyond all arithmetic counts as missing."""
+        """Return the levels (n, T) that are learned; NaN beyond ±1e100."""
         with np.errstate(over="ignore"):
             levels: Floats = ((logarithms(values) if self.logarithm else values) - self.centre) / self.scale
-        levels[~(np.abs(levels) <= LARGEST)] = np.nan
+        levels[~(np.abs(levels) <= LARGEST_LEVEL)] = np.nan
         return levels
 
     def outward(self, levels: Floats, places: Ints) -> Floats:
-        """Return levels, each of the task at its place, as values; those beyond all numbers as the largest there is."""
+        """Return levels, each of the task at its place, as values; those that overflow as the largest float."""
         with np.errstate(over="ignore", invalid="ignore"):
             values: Floats = levels * self.scale[places] + self.centre[places]
-            return np.clip(np.exp(values) if self.logarithm else values, -MOST, MOST)
+            return np.clip(np.exp(values) if self.logarithm else values, -LARGEST_FLOAT, LARGEST_FLOAT)
 
     def joined(self, values: Floats) -> Units:
-        """Return these with those of another task appended, measured on its first values."""
+        """Return these units with those of one more task, measured on its first values."""
         other = Units.measure(values[:, None], self.logarithm)
         changes = np.diff(logarithms(values) if self.logarithm else values)
         scale = other.scale if np.nan_to_num(changes).any() else np.median(self.scale)
@@ -84,7 +84,7 @@ class Units:
 
 
 def without_too_large(values: Floats) -> tuple[Floats, int]:
-    """Return values with NaN for those that are too large to use, and how many those are.
+    """Return values with NaN for those that are too large to use, and the number of those.
 
     >>> without_too_large(np.array([1.0, -1e200, np.nan]))
     (array([ 1., nan, nan]), 1)
@@ -95,14 +95,14 @@ def without_too_large(values: Floats) -> tuple[Floats, int]:
 
 
 def _mean_square(squares: Floats, counts: Ints) -> Floats:
-    """Return the mean of each column, in which the largest count for at most a hundred times the mean of the rest.
+    """Return the mean of each column, its largest entries clipped at a hundred times the mean of the rest.
 
-    Those are a twentieth, and at least two, which is what one wild value makes; they count in full if the rest is 0.
+    The largest are a twentieth, and at least two, as one wild value makes two; they are not clipped if the rest is 0.
     """
     n, largest = len(squares), np.maximum(counts // 20, 2)
     below = np.vstack([np.zeros_like(counts, np.float64), np.sort(squares, axis=0).cumsum(axis=0)])
     rest = below[np.maximum(n - largest, 0), np.arange(len(counts))] / np.maximum(counts - largest, 1)
-    limits = np.where(rest > 0.0, TIMES**2 * rest, np.inf)
+    limits = np.where(rest > 0.0, CLIP_CHANGES_AT**2 * rest, np.inf)
     mean: Floats = np.minimum(squares, limits).sum(axis=0) / counts
     return mean
 

@@ -2,21 +2,21 @@
 
 from braided.forecasting import Choice, Trial
 from braided.runs.ahead import SetAsideError
-from braided.runs.head import Head
 from braided.runs.live import Live
 from braided.runs.notes import chosen
 from braided.runs.start import Settings, choose, load_forecaster, load_live, read_choice, write_choice
-from braided.runs.table import Run, claim, learn, read_head, run, run_in_memory
-from braided.runs.tuning import search
+from braided.runs.table import Run, claim, learn, read_tuning_period, run, run_in_memory
+from braided.runs.trials import search
+from braided.runs.tuning_period import TuningPeriod
 
 __all__ = [
     "Choice",
-    "Head",
     "Live",
     "Run",
     "SetAsideError",
     "Settings",
     "Trial",
+    "TuningPeriod",
     "choose",
     "chosen",
     "claim",
@@ -24,7 +24,7 @@ __all__ = [
     "load_forecaster",
     "load_live",
     "read_choice",
-    "read_head",
+    "read_tuning_period",
     "run",
     "run_in_memory",
     "search",

@@ -22,10 +22,10 @@ from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MOST_FAILED_STARTS
 from braided.runs.ahead import Ahead, SetAsideError
-from braided.runs.head import Head
 from braided.runs.notes import chosen
 from braided.runs.rows import chunk_of, no_change, rows_of
 from braided.runs.start import Settings, choose, start
+from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
 from braided.tables.cells import listed
 from braided.tables.lines import Lines, OutOfOrderError, Row
@@ -255,7 +255,7 @@ class Live:
     def _start(self) -> None:
         times, tasks, values, extras = chunk = chunk_of(self._gathered)
         try:
-            head = Head.of(
+            head = TuningPeriod.of(
                 chunk, self.settings.lags, self.settings.logarithm, keep_constant=True, robust=self.settings.robust
             )
             choice = choose(head, self.settings)

@@ -9,14 +9,15 @@ from typing import Any, final
 
 from braided.errors import FileError, InputError, unreadable
 from braided.files import as_json, mark_of, write_whole
-from braided.forecasting import Choice, Engine, LiveRounds, Origin, Position, Trial
+from braided.forecasting import Choice, Engine, LiveRounds, Origin, Parameters, Position, Trial
 from braided.forecasting.clock import NEVER, as_stamps
-from braided.methods import Parameters, find_method, sees_level, with_level
-from braided.runs.head import Head
-from braided.runs.tuning import SINGLE, How, Progress, methods_for, search, silent
+from braided.methods import find_method, sees_level, with_level
+from braided.runs.trials import SINGLE, Progress, methods_for, search, silent
+from braided.runs.tuning_period import TuningPeriod
 from braided.state import load
 from braided.study import Method
 from braided.tables import Columns
+from braided.tuning import How
 from braided.validate import count, share
 from braided.version import __version__
 
@@ -53,7 +54,7 @@ class Settings:
 
 
 def choose(
-    head: Head, settings: Settings, jobs: int | None = 1, log: Path | None = None, progress: Progress = silent
+    head: TuningPeriod, settings: Settings, jobs: int | None = 1, log: Path | None = None, progress: Progress = silent
 ) -> Choice:
     """Return the method and parameters that forecast the head best, or those that are given."""
     methods = methods_for(settings.methods)
@@ -86,7 +87,12 @@ def _checked(method: Method, parameters: Parameters) -> Parameters:
 
 
 def start(
-    head: Head, choice: Choice, settings: Settings, source: str, columns: Columns | None = None, is_utc: bool = False
+    head: TuningPeriod,
+    choice: Choice,
+    settings: Settings,
+    source: str,
+    columns: Columns | None = None,
+    is_utc: bool = False,
 ) -> Engine:
     """Return a forecaster from scratch, beside one filter per stream, that remembers where it comes from."""
     method = find_method(choice.best.method)
@@ -102,7 +108,7 @@ def start(
         extras=head.scale,
         clock=head.clock,
         coverage=settings.coverage,
-        tame=head.robust,
+        clips=head.robust,
         origin=Origin(source, columns, choice, is_utc, settings.without, position),
     )
 
@@ -148,7 +154,7 @@ def insist_origin(forecaster: Engine, path: Path) -> None:
             raise FileError(f"{path} was tuned with an unknown method ({error}): register it first") from error
 
 
-def write_choice(path: Path, choice: Choice, head: Head) -> None:
+def write_choice(path: Path, choice: Choice, head: TuningPeriod) -> None:
     """Write down a choice for `Settings`."""
     until = {"lags": head.lags, "tuned_until": int(as_stamps(head.times)[-1])}
     content = as_json({"braided": __version__} | until | asdict(choice), CHOICE_MARK)

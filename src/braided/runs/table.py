@@ -31,10 +31,10 @@ from braided.files import (
 from braided.forecasting import Engine, Forecasts, Position, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
-from braided.runs.head import Head
 from braided.runs.output import COLUMNS, ForecastFile, forecasts_mark
 from braided.runs.start import Settings, choose, load_forecaster, start
-from braided.runs.tuning import TRIALS_MARK, Progress, silent
+from braided.runs.trials import TRIALS_MARK, Progress, silent
+from braided.runs.tuning_period import TuningPeriod
 from braided.state import MODEL_MARK, save
 from braided.tables import Chunk, Rounds, open_rounds, stacked
 from braided.validate import count
@@ -187,7 +187,7 @@ def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> No
         progress("learning", rounds.progress)
 
 
-def read_head(rounds: Rounds, settings: Settings) -> Head:
+def read_tuning_period(rounds: Rounds, settings: Settings) -> TuningPeriod:
     """Return the leading share of the rounds, cut where more values would make no difference."""
     chunks: list[Chunk] = []
     before, size, known = 0.0, 0, 0
@@ -200,7 +200,7 @@ def read_head(rounds: Rounds, settings: Settings) -> Head:
         size, known = size + chunks[-1].values.size, known + len(chunks[-1].times)
         if rows < len(chunk.times):
             break
-    return Head.of(stacked(chunks), settings.lags, settings.logarithm, settings.keep_constant, settings.robust)
+    return TuningPeriod.of(stacked(chunks), settings.lags, settings.logarithm, settings.keep_constant, settings.robust)
 
 
 def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
@@ -221,8 +221,8 @@ def _started(rounds: Rounds, settings: Settings, jobs: int | None, trials: Path 
         forecaster.origin = replace(forecaster.origin, source=rounds.name, position=here, live=None)
         forecaster.forget_record()
         return forecaster
-    progress("reading the part to tune on", 0.0)
-    head = read_head(rounds, settings)
+    progress("reading the tuning period", 0.0)
+    head = read_tuning_period(rounds, settings)
     choice = choose(head, settings, jobs, trials, progress)
     return start(head, choice, settings, rounds.name, rounds.columns, rounds.is_utc)
 

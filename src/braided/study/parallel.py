@@ -10,6 +10,7 @@ import numpy as np
 from braided.files import sole_writer
 from braided.graph import TaskGraph
 from braided.learners import L21, MADMM, MOGD, MTOSLSSVR, MTWRLS, Learner
+from braided.methods import Method, find_method
 from braided.processes import each, workers
 from braided.study.plan import Plan, Unit, levels_of
 from braided.study.run import run_unit
@@ -45,7 +46,8 @@ def _run_study(plan: Plan, panel: Panel, store: Store, jobs: int, progress: Prog
         parts = [part for part in COMPILED if any(part in name for name in plan.methods)]
         list(each(_compile, ((part,) for part in parts), jobs))
     pieces = {unit: levels[plan.starts[unit.window] :][: plan.length] for unit in todo}
-    calls = ((store, plan, unit, piece, panel.tasks) for unit, piece in pieces.items())
+    methods = [find_method(name) for name in plan.methods]  # workers may not know them by name
+    calls = ((store, plan, methods, unit, piece, panel.tasks) for unit, piece in pieces.items())
     for label in each(_run_into, calls, jobs, in_order=False):
         done += 1
         progress(done, len(units), label)
@@ -57,6 +59,8 @@ def _compile(part: str) -> None:
     COMPILED[part](TaskGraph.pooled(range(2))).progressive(np.ones((2, 1)), np.ones(2), [0, 1])
 
 
-def _run_into(store: Store, plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> str:
-    store.add(unit, run_unit(plan, unit, levels, tasks))
+def _run_into(
+    store: Store, plan: Plan, methods: list[Method], unit: Unit, levels: Floats, tasks: tuple[str, ...]
+) -> str:
+    store.add(unit, run_unit(plan, methods, unit, levels, tasks))
     return unit.label

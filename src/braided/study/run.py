@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -13,9 +14,11 @@ import numpy as np
 from braided.evaluation import Evaluation, Protocol, evaluate
 from braided.features import ELM, Scale
 from braided.features.lags import Samples
+from braided.forecasting import Parameters, Preparation, Trial
 from braided.graph import TaskGraph
-from braided.methods import METHODS, Inputs, Make, Method, Parameters
+from braided.methods import Inputs, Make, Method
 from braided.study.plan import LENGTH, Plan, Unit
+from braided.tuning import Tuner, by_score
 from braided.types import Floats
 
 METRICS = ("rmse", "mae", "rmse_to_no_change", "mae_to_no_change", "rmse_to_last_change", "mae_to_last_change")
@@ -53,7 +56,7 @@ class Window:
             known, ahead = (part._replace(X=layer.transform(part.X)) for part in self.parts(inputs))
             self._parts[key] = known, ahead
         elif key not in self._parts:
-            samples = inputs.lags(self.plan.lags).samples(self.levels, self.tasks, self.graph)
+            samples = Preparation(inputs.lags(self.plan.lags), self.graph).samples(self.levels)
             if inputs.scaled:
                 known = samples.between(0, self.train)
                 samples = samples._replace(X=Scale.fit(known.X).transform(samples.X))
@@ -90,16 +93,18 @@ def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
     make = method.tuned_by or method.make
     if make is None:
         return Tuned({}, np.nan, 0, 0)
-    best: Parameters = {}
-    best_score, tried, discarded = np.inf, 0, 0
-    for stage in method.stages:
-        for candidate in method.candidates(stage, best, window.plan.forgetting):
-            run = run_part(make, method, window, 0, protocol, candidate)
-            score = run.scores.mean("rmse_to_no_change") if run.broke_at is None else np.inf
-            tried, discarded = tried + 1, discarded + (not np.isfinite(score))
-            if score < best_score:
-                best, best_score = candidate, score
-    return Tuned(best if np.isfinite(best_score) else None, best_score, tried, discarded)
+    trials: list[Trial] = []
+
+    def attempt(pool: list[Parameters], rounds: int) -> list[Trial]:
+        runs = (run_part(make, method, window, 0, protocol, candidate) for candidate in pool)
+        scores = [run.scores.mean("rmse_to_no_change") if run.broke_at is None else np.inf for run in runs]
+        found = (score if np.isfinite(score) else None for score in scores)
+        trials.extend(Trial(method.name, one, rounds, score) for one, score in zip(pool, found, strict=True))
+        return trials[-len(pool) :]
+
+    best = Tuner(window.plan.forgetting, window.train).tune(method, attempt)
+    held = None if best.score is None else best.parameters
+    return Tuned(held, by_score(best), len(trials), sum(trial.score is None for trial in trials))
 
 
 def forecast(method: Method, window: Window, protocol: Protocol, parameters: Parameters | None) -> list[Evaluation]:
@@ -113,7 +118,9 @@ def forecast(method: Method, window: Window, protocol: Protocol, parameters: Par
     return [run_part(method.make, method, window, 1, protocol, parameters, seed) for seed in seeds]
 
 
-def run_unit(plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> dict[str, list[Block]]:
+def run_unit(
+    plan: Plan, methods: Sequence[Method], unit: Unit, levels: Floats, tasks: tuple[str, ...]
+) -> dict[str, list[Block]]:
     """Run all methods on one window and split; return the blocks of each table of the store."""
     window = Window(levels, tasks, plan, plan.splits[unit.split])
     where = {"window": unit.window, "split": unit.split}
@@ -121,7 +128,7 @@ def run_unit(plan: Plan, unit: Unit, levels: Floats, tasks: tuple[str, ...]) -> 
     pairs = {"task": np.repeat(tasks, T), "other": np.tile(tasks, T), "similarity": window.graph.similarity.ravel()}
     series = {"task": np.tile(tasks, len(step)), "step": np.repeat(step, T), "level": levels.ravel()}
     tables = {"graphs": [where | pairs], "series": [where | series]}
-    for method in (METHODS[name] for name in plan.methods):
+    for method in methods:
         found: dict[str, Block] = {}
         for protocol in method.protocols:
             if method.shares or not found:  # without sharing, a round teaches nothing about itself: one run is both

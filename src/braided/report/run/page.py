@@ -17,7 +17,7 @@ from braided.report.run.pictures import pictures
 from braided.report.run.summary import in_words
 from braided.report.run.tables import at_the_edge, errors, facts, trials, tuned_until
 from braided.runs.table import Run
-from braided.runs.tuning import SINGLE
+from braided.runs.trials import SINGLE
 
 OPEN_ROWS = 30  # a longer table of streams is folded up
 COMMANDS = """\

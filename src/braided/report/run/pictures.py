@@ -18,7 +18,7 @@ from braided.report.run.summary import Summary
 from braided.report.run.tables import best_first, method_of, signed
 from braided.runs.output import tail
 from braided.runs.table import Run
-from braided.runs.tuning import SINGLE
+from braided.runs.trials import SINGLE
 from braided.study import Method
 from braided.types import Floats, Ints
 from braided.validate import LARGEST_VALUE

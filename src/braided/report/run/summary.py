@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 
 from braided.forecasting import Engine
-from braided.forecasting.units import LARGEST
+from braided.forecasting.units import LARGEST_LEVEL
 from braided.printable import printable
-from braided.runs.head import DEVIATIONS
+from braided.runs.tuning_period import ROBUST_BEYOND
 from braided.study import METHODS
 from braided.types import Flags, Floats
 from braided.validate import LARGEST_VALUE
@@ -164,7 +164,7 @@ def _trouble(forecaster: Engine) -> list[str]:
         said.append(f"{forecaster.irregular:,} steps are longer than usual, but no gaps.")
     if forecaster.too_large:
         count = f"{forecaster.too_large:,} value{'s were' if forecaster.too_large > 1 else ' was'}"
-        most = f"beyond {LARGEST_VALUE:g}, or {LARGEST:g} times the stream's typical change".replace("e+", "e")
+        most = f"beyond {LARGEST_VALUE:g}, or {LARGEST_LEVEL:g} times the stream's typical change".replace("e+", "e")
         said.append(f"{count} too large to use ({most}), and count{'s' * (forecaster.too_large == 1)} as missing.")
     if forecaster.unforecast:
         share = 100.0 * forecaster.unforecast / (forecaster.unforecast + forecaster.record.counts.sum())
@@ -177,7 +177,7 @@ def _trouble(forecaster: Engine) -> list[str]:
     unusual = forecaster.learner.health.unusual
     if unusual:
         share = 100.0 * unusual / forecaster.learner.samples
-        off = f"more than {DEVIATIONS:g} deviations off"
+        off = f"more than {ROBUST_BEYOND:g} deviations off"
         hint = "; if they are right, try --as-is" * (share > MANY)
         said.append(f"{unusual:,} values ({share:.1f} %) were {off}, and count for less{hint}.")
     position = forecaster.origin.position

@@ -20,11 +20,11 @@ from braided.forecasting import Choice, Engine
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
-from braided.methods import FROM_PLAN, sees_level
+from braided.methods import sees_level
 from braided.printable import printable
 from braided.report.common.table import SYMBOLS, Table, brief, value_of
 from braided.report.run.summary import Summary
-from braided.runs.tuning import FORGETTING, SINGLE
+from braided.runs.trials import FORGETTING, SINGLE
 from braided.study import METHODS, Method
 from braided.types import Floats, Ints
 
@@ -156,7 +156,7 @@ def at_the_edge(choice: Choice) -> list[str]:
 def _offered(method: str, name: str) -> set[float]:
     """Return the values of a parameter that there were to choose from."""
     grids = [stage[name] for stage in METHODS[method].stages if name in stage]
-    values = {value for grid in grids for value in (FORGETTING if grid is FROM_PLAN else grid)}
+    values = {value for grid in grids for value in (grid or FORGETTING)}
     return values - OFF.get(name, set())
 
 

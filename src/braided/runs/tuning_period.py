@@ -1,7 +1,7 @@
-"""Head: the leading rounds of a table, on which methods are tuned, units measured and the graph is built.
+"""Tuning period: the leading rounds of a table, on which units are measured, the graph built and methods tuned.
 
-Few streams are all tied to each other, by exact solvers. Of many, each is tied to those that it is most alike to, by a
-solver whose cost per sample does not grow with their number; and methods are tuned on some regions of that graph.
+A few streams are all tied to each other, with an exact solver. Of many streams, each is tied to the most similar ones,
+with a solver whose cost per sample does not grow with their number; methods are tuned on some regions of that graph.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from scipy.sparse.csgraph import breadth_first_order
 from braided.errors import InputError
 from braided.features import ELM, Lags, Scale
 from braided.features.lags import Samples
-from braided.forecasting import Clock, Units, Usual
+from braided.forecasting import Clock, Parameters, Preparation, Units
 from braided.forecasting.clock import as_stamps
+from braided.forecasting.preparation import Rows, with_gaps
 from braided.forecasting.units import without_too_large
 from braided.graph import TaskGraph, listed
 from braided.learners import Learner
-from braided.methods import Parameters, sees_level
-from braided.study import Method
+from braided.methods import Method, sees_level
 from braided.tables import Chunk
-from braided.types import Floats, Ints, Times
+from braided.types import Floats, Times
 from braided.validate import LARGEST_VALUE
 
-DEVIATIONS = 5.0  # an innovation beyond so many weighs less
-LAGS = 9  # fewer where the head is short
-EXACT = 300  # streams · (lags + 1) up to which every stream is tied to every other
-NEAREST = 20  # beyond, each is tied to so many, the most alike
-REGIONS, REGION = 3, 100  # parts of the graph to tune on, and streams in each
+ROBUST_BEYOND = 5.0  # deviations: a larger innovation weighs less
+DEFAULT_LAGS = 9  # fewer where the tuning period is short
+EXACT_UP_TO = 300  # streams · (lags + 1) up to which every stream is tied to every other
+NEAREST_STREAMS = 20  # that each is tied to, beyond that
+TUNED_REGIONS, REGION_STREAMS = 3, 100  # regions of the graph to tune on, and streams in each
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Head:
+class TuningPeriod:
     """The first rounds of some streams: all that is known before the first forecast that counts."""
 
     times: Times  # (n,)
@@ -47,7 +47,7 @@ class Head:
     scale: Scale | None  # of the further features
     lags: int
     logarithm: bool = False
-    robust: bool = True  # wild values count for little
+    robust: bool = True  # wild values have little weight
     _samples: dict[Lags, Samples] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -58,16 +58,16 @@ class Head:
         logarithm: bool = False,
         keep_constant: bool = False,
         robust: bool = True,
-    ) -> Head:
-        """Return the head without tasks that have too few values yet; those join later.
+    ) -> TuningPeriod:
+        """Return the tuning period without streams that have too few values yet; those join later.
 
-        `lags` are nine, or fewer in a short head, unless told. A task that never changes is refused, or joins later.
-        If `robust`, wild values count for little.
+        `lags` defaults to nine, or fewer in a short period. A stream that never changes is refused, or joins later if
+        `keep_constant`.
         """
         times, tasks, values, extras = chunk
         values, too_large = without_too_large(values)
         extras, _ = without_too_large(extras)
-        count = max(min(LAGS, len(times) // 4), 1) if lags is None else lags
+        count = max(min(DEFAULT_LAGS, len(times) // 4), 1) if lags is None else lags
         needed = count + 3
         there = (~np.isnan(values)).sum(axis=0)
         enough = there >= needed
@@ -75,7 +75,7 @@ class Head:
             beyond = f"beyond {LARGEST_VALUE:g}".replace("e+", "e")
             lost = f" ({too_large:,} {beyond} count as missing: use a larger unit)" * bool(too_large)
             raise InputError(
-                f"the part to tune on has {len(times)} rounds, the longest stream in it {there.max(initial=0)} "
+                f"the tuning period has {len(times)} rounds, the longest stream in it {there.max(initial=0)} "
                 f"values{lost}; {count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger "
                 "share (--tune)"
             )
@@ -90,13 +90,13 @@ class Head:
         if constant.any() and not keep_constant:
             names = [tasks[place] for place in np.flatnonzero(constant)]
             raise InputError(
-                f"{listed(names)} never change{'s' * (len(names) == 1)} in the part to tune on ({len(times)} rounds): "
+                f"{listed(names)} never change{'s' * (len(names) == 1)} in the tuning period ({len(times)} rounds): "
                 "nothing to learn; leave out (--without), let join later (--keep-constant), or tune on more (--tune)"
             )
         enough &= ~constant
         if enough.sum() < 2:
             raise InputError(
-                f"one task only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the part to tune on: "
+                f"one task only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the tuning period: "
                 "sharing needs at least two; add another, or name the column that tells them apart (--stream)"
             )
         kept = tuple(np.array(tasks, object)[enough])
@@ -109,39 +109,35 @@ class Head:
         return Clock.measure(self.times)
 
     @cached_property
-    def _gaps(self) -> Ints:
+    def _rows(self) -> Rows:
         stamps = as_stamps(self.times)
-        return self.clock.gaps(stamps, int(stamps[0]))
-
-    def _gapped(self, columns: Floats) -> Floats:
-        """Columns with a row without values for each gap, so that nothing reaches across."""
-        return np.insert(columns, self._gaps, np.nan, axis=0)
+        return with_gaps(self.clock, stamps, self.values, self.extras, before=int(stamps[0]))
 
     @cached_property
     def units(self) -> Units:
         """Of each task's values."""
-        return Units.measure(self._gapped(self.values), self.logarithm)
+        return Units.measure(self._rows.values, self.logarithm)
 
     @cached_property
     def graph(self) -> TaskGraph:
-        """Spearman correlations of the changes; a task that is like no other stays alone."""
+        """Spearman correlations of the changes; a stream like no other stays alone."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "no similarity")
-            k = NEAREST if len(self.tasks) * (self.lags + 1) > EXACT else None
-            return TaskGraph.from_history(self.units.inward(self._gapped(self.values)), self.tasks, k=k)
+            k = NEAREST_STREAMS if len(self.tasks) * (self.lags + 1) > EXACT_UP_TO else None
+            return TaskGraph.from_history(self.units.inward(self._rows.values), self.tasks, k=k)
 
     @cached_property
-    def tuned_on(self) -> Head:
-        """The head of some streams, which tell enough of all: regions of the graph, spread over it."""
-        n_tasks, most = len(self.tasks), REGIONS * REGION
+    def sample(self) -> TuningPeriod:
+        """The tuning period of enough streams to tune on: all, or regions spread over the graph."""
+        n_tasks, most = len(self.tasks), TUNED_REGIONS * REGION_STREAMS
         if n_tasks <= most:
             return self
         chosen: dict[int, None] = {}  # a set that keeps its order
-        for seed in [*(n_tasks * k // REGIONS for k in range(REGIONS)), *range(n_tasks)]:
+        for seed in [*(n_tasks * k // TUNED_REGIONS for k in range(TUNED_REGIONS)), *range(n_tasks)]:
             if len(chosen) >= most:
                 break
             if seed not in chosen:
-                near = breadth_first_order(self.graph.similarity, seed, return_predecessors=False)[:REGION]
+                near = breadth_first_order(self.graph.similarity, seed, return_predecessors=False)[:REGION_STREAMS]
                 chosen |= dict.fromkeys(near.tolist())
         kept = sorted([*chosen][:most])
         tasks = tuple(self.tasks[place] for place in kept)
@@ -152,20 +148,16 @@ class Head:
         return method.inputs.lags(self.lags, fill=True, level=sees_level(parameters))
 
     def samples(self, lags: Lags, rounds: int) -> Samples:
-        """Return the samples of the first rounds; lags do not reach across gaps."""
+        """Return the samples of the first rounds."""
+        rows = self._rows
         if lags not in self._samples:
-            levels = self._gapped(self.units.inward(self.values))
-            extras = None if self.scale is None else self._gapped(self.scale.transform(self.extras))
-            samples = lags.samples(levels, self.tasks, self.graph, extras)
-            if self.robust:
-                usual = Usual.blank(len(self.tasks), samples.X.shape[1])
-                samples = samples._replace(X=usual.tamed(samples.X, self.graph.indices(samples.tasks), learn=True))
-            self._samples[lags] = samples
-        return self._samples[lags].between(0, rounds + int(np.count_nonzero(self._gaps < rounds)))
+            prepared = Preparation(lags, self.graph, self.units, scale=self.scale, clips=self.robust)
+            self._samples[lags] = prepared.samples(rows.values, rows.extras)
+        return self._samples[lags].between(0, int(np.searchsorted(np.maximum.accumulate(rows.rounds), rounds)))
 
     def build(self, method: Method, parameters: Parameters) -> Learner:
-        """Return a learner for samples of this head; their units take the place of scaled inputs."""
-        robust = DEVIATIONS if self.robust else None
+        """Return a learner for these samples; their units take the place of scaled inputs."""
+        robust = ROBUST_BEYOND if self.robust else None
         n_features = self.lags_of(method, parameters).n_features + self.extras.shape[2]
         learner = method.build(parameters, self.graph, n_features, per="round", robust=robust)
         hidden = int(parameters.get("hidden", 0))
@@ -179,8 +171,8 @@ def _scale_of(extras: Floats) -> Scale | None:
     rows = extras.reshape(-1, extras.shape[2])
     rows = rows[~np.isnan(rows).any(axis=1)]
     if not len(rows):
-        raise InputError("the further features are never all there in the part to tune on: name others (--features)")
+        raise InputError("the further features are never all present in the tuning period: name others (--features)")
     still = np.flatnonzero(np.ptp(rows, axis=0) == 0.0)
     if len(still):
-        raise InputError(f"feature {still[0] + 1} never changes in the part to tune on: leave it out (--features)")
+        raise InputError(f"feature {still[0] + 1} never changes in the tuning period: leave it out (--features)")
     return Scale.fit(rows)
