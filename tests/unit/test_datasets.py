@@ -1,4 +1,4 @@
-"""Panels, embedded data and the synthetic wind field."""
+"""Embedded data and the synthetic wind field."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ import pytest
 
 import braided as bd
 from braided.datasets import EMBEDDED, embedded, wind_field
-from braided.tables import Panel
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -53,25 +52,6 @@ def test_embedded_data_are_those_of_the_source(name, file, columns, unit):
 def test_an_unknown_name_is_told_what_there_is():
     with pytest.raises(bd.InputError, match="no embedded data 'paris': there are 'la-haute-borne', 'us-incomes'"):
         embedded("paris")
-
-
-def test_complete_runs_end_at_gaps_and_missing_values():
-    values = np.ones((12, 2))
-    values[3, 1] = np.nan
-    times = np.array([0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13])
-    panel = Panel("holes", ("a", "b"), times, values, "made up")
-    assert panel.complete_runs(1) == [(0, 3), (4, 7), (7, 12)]
-    assert panel.complete_runs(4) == [(7, 12)]
-    assert Panel("one", ("a",), np.arange(1), np.ones((1, 1)), "made up").complete_runs(1) == [(0, 1)]
-    values[:] = 7.0
-    assert panel.values[0, 0] == 1.0
-
-
-def test_a_panel_whose_parts_do_not_fit_is_refused():
-    with pytest.raises(bd.InputError, match=r"values has shape \(2, 1\): times and tasks say \(3, 1\)"):
-        Panel("x", ("a",), np.arange(3), np.ones((2, 1)), "made up")
-    with pytest.raises(bd.InputError, match=r"times\[2\] is 1, not after the one before"):
-        Panel("x", ("a",), np.array([0, 1, 1]), np.ones((3, 1)), "made up")
 
 
 def test_the_synthetic_field_is_the_same_for_a_seed_and_says_what_it_is():

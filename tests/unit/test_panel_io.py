@@ -1,4 +1,4 @@
-"""Panels from tables of one's own: every form reads back the same, and every fault is named with its place."""
+"""Panels, from tables and as tables: every form reads back the same, and every fault is named with its place."""
 
 import gzip
 import re
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import braided as bd
-from braided.tables import open_rounds, read_table
+from braided.tables import Panel, open_rounds, read_table, write_table
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 GOOD = "time,site,value\n2024-01-01,a,1\n2024-01-01,b,2\n2024-01-02,a,3\n2024-01-02,b,5\n"
@@ -336,7 +336,7 @@ def test_a_quote_that_never_ends(tmp_path):
     path = write(tmp_path, GOOD + '2024-01-03,a,"1\n' + "2024-01-03,b,1\n" * 100)
     refused(path, r"value at line 6 of .* is '1\\n2024-01-03,b,1.{0,70}: write a number")
     text = GOOD + '2024-01-03,"a,1\n' + "2024-01-03,b,1\n" * 200_000
-    refused(write(tmp_path, text), "line 6 of .* starts a record without end .*: close every quote")
+    refused(write(tmp_path, text), "line 6 of .* has 2 fields, the header 3: .* close every quote")
 
 
 def test_a_file_that_can_not_be_read(tmp_path):
@@ -420,3 +420,65 @@ def test_tables_of_many_files_and_of_late_tasks(tmp_path, monkeypatch):
     panel = read_table(late)
     assert panel.tasks == ("a", "b", "c")
     np.testing.assert_array_equal(panel.values, [[np.nan, 1, 2], [5, 3, 4], [np.nan, 2, 3], [6, 4, 5]])
+
+
+# Panels, and panels as files
+
+
+@pytest.mark.parametrize("name", ["wind.csv", "wind.csv.gz", "wind.parquet", "wind.PQ"])
+@pytest.mark.parametrize("times", ["seconds", "nanoseconds", "months", "years"])
+def test_a_panel_written_as_a_table_reads_back_the_same(tmp_path, name, times):
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(50, 3)) * 10.0 ** rng.integers(-9, 9, (50, 3))
+    values[rng.random((50, 3)) < 0.2] = np.nan
+    values[:, 1] = rng.normal(size=50)  # a time at which all are missing would be left out
+    stamps = {
+        "seconds": np.datetime64("2012-01-01T00:00:00") + np.arange(50) * np.timedelta64(300, "s"),
+        "nanoseconds": np.datetime64("2012-01-01T00:00:00.25", "ns") + np.arange(50) * np.timedelta64(5, "m"),
+        "months": np.arange(50).astype("datetime64[M]"),
+        "years": np.arange(1950, 2000),
+    }[times]
+    panel = Panel("wind", ("a,1", 'b"', "ü"), stamps, values, "made up")
+    write_table(panel, tmp_path / name)
+    back = read_table(tmp_path / name)
+    assert back.tasks == panel.tasks
+    np.testing.assert_array_equal(back.times, panel.times)
+    np.testing.assert_array_equal(back.values, panel.values)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_is_no_table_is_not_written(tmp_path):
+    panel = Panel("x", ("a", "b"), np.arange(3), np.arange(6.0).reshape(3, 2), "made up")
+    path = tmp_path / "x.csv"
+    with pytest.raises(
+        bd.FileError, match=r"x.xlsx is not the name of a table: it must end in .csv, .csv.gz, .parquet, .pq"
+    ):
+        write_table(panel, tmp_path / "x.xlsx")
+    with pytest.raises(bd.InputError, match="has no value at all: there is nothing to write"):
+        write_table(Panel("x", ("a",), np.arange(3), np.full((3, 1), np.nan), "made up"), path)
+
+
+def test_microseconds_are_written(tmp_path):
+    times = np.array(["2024-01-01T00:00:00.25", "2024-01-01T00:00:00.75", "2024-01-01T00:00:01"], "datetime64[us]")
+    panel = Panel("x", ("a", "b"), times, np.array([[1.0, 2], [3, 4], [5, 7]]), "made up")
+    write_table(panel, tmp_path / "x.csv")
+    np.testing.assert_array_equal(read_table(tmp_path / "x.csv").times, times)
+
+
+def test_complete_runs_end_at_gaps_and_missing_values():
+    values = np.ones((12, 2))
+    values[3, 1] = np.nan
+    times = np.array([0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13])
+    panel = Panel("holes", ("a", "b"), times, values, "made up")
+    assert panel.complete_runs(1) == [(0, 3), (4, 7), (7, 12)]
+    assert panel.complete_runs(4) == [(7, 12)]
+    assert Panel("one", ("a",), np.arange(1), np.ones((1, 1)), "made up").complete_runs(1) == [(0, 1)]
+    values[:] = 7.0
+    assert panel.values[0, 0] == 1.0
+
+
+def test_a_panel_whose_parts_do_not_fit_is_refused():
+    with pytest.raises(bd.InputError, match=r"values has shape \(2, 1\): times and tasks say \(3, 1\)"):
+        Panel("x", ("a",), np.arange(3), np.ones((2, 1)), "made up")
+    with pytest.raises(bd.InputError, match=r"times\[2\] is 1, not after the one before"):
+        Panel("x", ("a",), np.array([0, 1, 1]), np.ones((3, 1)), "made up")

@@ -47,7 +47,11 @@ class Csv(Source):
         unquoted = re.sub(rb'"[^"]*"?', b"", first)
         self._delimiter = max(DELIMITERS, key=lambda mark: unquoted.count(mark.encode()))
         for text, starts, lines, _ in self._blocks(SAMPLE_ROWS) if first else ():
-            (_, header), *others = self._records(text[: starts[1]] if len(starts) > 1 else text, int(lines[0]))
+            record = (text[: starts[1]] if len(starts) > 1 else text).decode()
+            try:
+                header, *others = filter(None, csv.reader(io.StringIO(record, newline=""), delimiter=self._delimiter))
+            except csv.Error as error:
+                raise self._unclosed(int(lines[0]), str(error)) from error
             if others:
                 raise self._odd_line_ends(text, lines)
             self.names = [name.strip() for name in header]
@@ -152,34 +156,27 @@ class Csv(Source):
 
         names = [str(place) for place in range(len(self.names))]
         types = dict.fromkeys(keys, pa.string())
+        odd: list[Any] = []
+
+        def keep(row: Any) -> str:
+            odd.append(row)
+            return "error"
+
         try:
             table = arrow_csv.read_csv(
                 io.BytesIO(text),
                 arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
-                arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+                arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=keep),
                 arrow_csv.ConvertOptions(include_columns=keys, column_types=types, check_utf8=False),
             )
         except pa.ArrowInvalid as error:
-            for line, fields in self._records(text, int(lines[0])):
-                if len(fields) != len(names):
-                    place = f"line {line} of {self.place}"
-                    raise wrong_width(place, len(fields), len(names), self._delimiter) from error
+            for row in odd:
+                place = f"line {lines[row.number - 1]} of {self.place}"
+                raise wrong_width(place, row.actual_columns, len(names), self._delimiter) from error
             raise InputError(f"{self.place} is not a CSV table ({error}): {WHAT_TO_WRITE}") from error
         if len(table) != len(lines):
             raise self._odd_line_ends(text, lines)
         return table
-
-    def _records(self, text: bytes, line: int) -> Iterator[tuple[int, list[str]]]:
-        """Records, and the line on which each starts; too slow for more than headers and faults."""
-        reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=self._delimiter)
-        before = line
-        try:
-            for fields in reader:
-                if fields:  # pyarrow skips empty lines, too
-                    yield line, fields
-                line = before + reader.line_num
-        except csv.Error as error:
-            raise self._unclosed(line, str(error)) from error
 
 
 def _scan(text: bytes, delimiter: str) -> tuple[Ints, Ints, bool]:
