@@ -163,7 +163,7 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
 
 
 def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any) -> tuple[Engine, Forecasts]:
-    """Run a table, as `streams.open_rounds` takes it with its `columns`; return the forecaster and its forecasts.
+    """Run a table, as `tables.open_rounds` takes it with its `columns`; return the forecaster and its forecasts.
 
     >>> from braided.datasets import wind_field
     >>> forecaster, made = run_in_memory(wind_field(seed=1, steps=500, sites=3), Settings(("mt-wrls",), lags=3))
