@@ -1,4 +1,4 @@
-"""How alike past series are: Spearman and Pearson correlations with gaps, constant and short series."""
+"""Spearman and Pearson correlations of past series, which may have gaps, be constant, or be short."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import scipy.sparse as sparse
 from braided.errors import InputError
 from braided.types import Floats, Ints
 
-SHORTEST = 3  # fewer common steps than this say nothing about similarity
-BLOCK = 1 << 22  # correlations that are looked at together
+FEWEST_STEPS = 3  # that two series must share to have a correlation
+BLOCK = 1 << 22  # correlations computed together
 
 
 def correlations(history: Any, ranks: bool, difference: bool) -> Floats:
-    """Return the pairwise correlations of the columns over the steps both have; 0 where they say nothing."""
+    """Return the pairwise correlations of the columns over the steps both have; 0 where undefined."""
     values = _steps(history, difference)
     if not np.isnan(values).any():
         return _correlation(values, ranks)
@@ -30,10 +30,10 @@ def correlations(history: Any, ranks: bool, difference: bool) -> Floats:
 
 
 def largest_correlations(history: Any, k: int, ranks: bool, difference: bool, absolute: bool) -> sparse.csr_array:
-    """Return the correlations of each column with the k it is most alike to, and with those that count it as alike.
+    """Return the correlations of each column with the k most similar ones, and with those that have it among theirs.
 
-    A step that one of two lacks counts as its mean, so that few steps in common make them less alike. With `absolute`,
-    negative ones are as large as positive ones; else they are left out.
+    A missing step counts as the column's mean, so that few common steps make a correlation smaller. With `absolute`,
+    negative correlations rank by their size; else they are left out.
     """
     columns = _normed(_steps(history, difference), ranks)
     n_steps, n_tasks = columns.shape
@@ -48,12 +48,12 @@ def largest_correlations(history: Any, k: int, ranks: bool, difference: bool, ab
 
 
 def _largest_pairs(columns: Floats, k: int, absolute: bool) -> tuple[Ints, Ints]:
-    """Return the pairs (low, high), each once, of which one is among the k that the other is most alike to."""
+    """Return the pairs (low, high), each once, of which one is among the k most similar to the other."""
     n_tasks = columns.shape[1]
     k = min(k, n_tasks - 1)
     if k < 1:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    rows = np.ascontiguousarray(columns.T, np.float32)  # precise enough to tell which are large
+    rows = np.ascontiguousarray(columns.T, np.float32)  # precise enough to rank
     pairs, height = [], max(BLOCK // n_tasks, 1)
     for first in range(0, n_tasks, height):
         block = rows[first : first + height] @ rows.T
@@ -69,7 +69,7 @@ def _largest_pairs(columns: Floats, k: int, absolute: bool) -> tuple[Ints, Ints]
 
 
 def _steps(history: Any, difference: bool) -> Floats:
-    """Return the history as floats, checked, or its differences; NaN where one is missing."""
+    """Return the checked history, or its differences, as floats; NaN where a value is missing."""
     array = np.asarray(history)
     if array.dtype.kind not in "fiu" or array.ndim != 2:
         raise InputError(f"history has shape {array.shape} and dtype {array.dtype}: give numbers (steps, tasks)")
@@ -77,7 +77,7 @@ def _steps(history: Any, difference: bool) -> Floats:
     if np.isinf(values).any():
         step, task = map(int, np.argwhere(np.isinf(values))[0])
         raise InputError(f"history[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
-    if difference:  # equal steps differ by rounding, which would break their ties: count them in units above it
+    if difference:  # in units above rounding, so that equal steps stay ties
         unit = 2.0**-42 * np.abs(np.nan_to_num(values)).max(axis=0, initial=0.0)
         values = np.rint(np.diff(values / np.where(unit > 0.0, unit, 1.0), axis=0))
     return values
@@ -99,9 +99,11 @@ def _normed(values: Floats, ranks: bool) -> Floats:
         values = rankdata(values, axis=0, nan_policy="omit")
     known = ~np.isnan(values)
     count = known.sum(axis=0)
-    usable = (count >= SHORTEST) & (np.fmax.reduce(values, initial=-np.inf) > np.fmin.reduce(values, initial=np.inf))
+    usable = (count >= FEWEST_STEPS) & (
+        np.fmax.reduce(values, initial=-np.inf) > np.fmin.reduce(values, initial=np.inf)
+    )
     largest = np.fmax.reduce(np.abs(values), initial=0.0)
-    values = values / np.where(usable, largest, 1.0)  # no overflow below, whatever the units
+    values = values / np.where(usable, largest, 1.0)  # so that nothing below overflows
     centred = np.where(known & usable, values - np.nansum(values, axis=0) / np.maximum(count, 1), 0.0)
     lengths = np.linalg.norm(centred, axis=0)
     normed: Floats = centred / np.where(lengths > 0.0, lengths, 1.0)

@@ -2,28 +2,25 @@
 
 from collections.abc import Sequence
 
+Made = tuple[Sequence[float], Sequence[float]]  # forecasts and their deviations
+
 
 class BraidedError(Exception):
     """Base of every error that braided raises on purpose."""
 
 
 class InputError(BraidedError, ValueError):
-    """A value given by the caller can't be used; the model is exactly as it was."""
+    """A value given by the caller can't be used; the model is unchanged."""
 
 
 class NumericalError(BraidedError, ArithmeticError):
-    """The arithmetic broke down at a sample; the model holds the samples before it.
+    """The arithmetic broke down at a sample; the model has learned the samples before it.
 
-    `forecasts` are those that a progressive run had made of the samples before. `made` has these and those of the rest
-    of the round, which were made before any of it was learned; with their deviations where they were asked for.
+    `forecasts` are those of the samples before, from a progressive run. `made` are these and those of the rest of the
+    round, which were made before any of it was learned, with their deviations if asked for.
     """
 
-    def __init__(
-        self,
-        message: str,
-        forecasts: Sequence[float] = (),
-        made: tuple[Sequence[float], Sequence[float]] | None = None,
-    ) -> None:
+    def __init__(self, message: str, forecasts: Sequence[float] = (), made: Made | None = None) -> None:
         super().__init__(message)
         self.forecasts = forecasts
         self.made = (forecasts, ()) if made is None else made

@@ -1,13 +1,13 @@
-"""Evaluation: how well a learner forecasts while it learns, and nothing it could not have known.
+"""Evaluation: how well a learner forecasts while it learns, from nothing but what it could have known.
 
 | protocol      | when a sample is forecast, the learner knows                                                     |
 |---------------|--------------------------------------------------------------------------------------------------|
-| `synchronous` | all earlier rounds: what a forecaster can really do, and the default                             |
-| `interleaved` | also the samples of the same round that came before it: the paper's protocol, not quite a forecast |
+| `synchronous` | all earlier rounds, like a forecaster in use; the default                                        |
+| `interleaved` | also the earlier samples of the same round: the paper's protocol, not quite a forecast           |
 
-A `delay` of k holds every truth back for k further rounds, as where meters are read late; `every` m lets the learner
-learn only after each m-th round, as where a batch model is retrained now and then. (The features are taken as they
-are given: whoever delays the truth must see to it that they do not tell it.)
+A `delay` of k withholds every target for k further rounds, as when meters are read late; with `every` m the learner
+learns only after each m-th round, as when a batch model is retrained now and then. (Features are used as given: if you
+delay the targets, make sure that the features do not contain them.)
 
 >>> import braided as bd
 >>> panel = bd.datasets.wind_field(seed=0, steps=400)     # synthetic
@@ -46,11 +46,11 @@ PROTOCOLS: tuple[Protocol, ...] = ("synchronous", "interleaved")
 @final
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Forecasts beside what happened."""
+    """Forecasts and the samples they are for."""
 
     samples: Samples
     forecast: Floats  # (n,)
-    broke_at: int | None = None  # the sample at which the learner broke down; the forecast is 0 from there on
+    broke_at: int | None = None  # sample at which the learner broke down; forecasts are 0 from there on
 
     @cached_property
     def scores(self) -> Scores:
@@ -59,16 +59,16 @@ class Evaluation:
 
     @property
     def levels(self) -> Floats:
-        """The forecasts as levels, back from differences."""
+        """The forecasts as levels instead of differences."""
         return self.samples.level + self.forecast
 
     def curve(self) -> tuple[Ints, Floats]:
-        """Return the rounds, and up to each the root mean square error over that of "no change"."""
+        """Return the rounds, and the root mean square error up to each over that of "no change"."""
         return error_so_far(self.samples.steps, self.samples.y, self.forecast)
 
 
 def error_so_far(steps: Ints, actual: Floats, forecast: Floats) -> tuple[Ints, Floats]:
-    """Return the rounds, and up to each the root mean square error over that of "no change"."""
+    """Return the rounds, and the root mean square error up to each over that of "no change"."""
     rounds, of = np.unique(steps, return_inverse=True)
     own, zero = (np.cumsum(np.bincount(of, error**2)) for error in (actual - forecast, actual))
     ratio: Floats = np.sqrt(np.divide(own, zero, out=np.full(len(rounds), np.nan), where=zero > 0.0))
@@ -78,22 +78,22 @@ def error_so_far(steps: Ints, actual: Floats, forecast: Floats) -> tuple[Ints, F
 def evaluate(
     model: Learner, samples: Samples, protocol: Protocol = "synchronous", delay: int = 0, every: int = 1
 ) -> Evaluation:
-    """Forecast and learn the samples in order; where the learner breaks down, "no change" (0) is forecast instead."""
+    """Forecast and learn the samples in order; from a breakdown of the learner on, forecasts are "no change" (0)."""
     choice(protocol, "protocol", PROTOCOLS)
     delay, every = count(delay, "delay", least=0), count(every, "every")
     if not len(samples.y):
-        raise InputError("samples is empty: there is nothing to forecast")
+        raise InputError("samples is empty: give at least one")
     interleaved = protocol == "interleaved"
     if interleaved and (delay, every) != (0, 1):
-        raise InputError(f"delay {delay} and every {every} mean rounds: they need protocol='synchronous'")
+        raise InputError(f"delay {delay} and every {every} count rounds: use them with protocol='synchronous'")
     forecast = np.zeros(len(samples.y))
     if (delay, every) != (0, 1):
         made = _postponed_inplace(forecast, model, samples, delay, every)
     else:
-        X, y, tasks, steps = samples[:4]
         try:
-            forecast = model.progressive(X, y, tasks, rounds=steps, interleaved=interleaved)
-            made = len(y)
+            given = samples.X, samples.y, samples.tasks
+            forecast = model.progressive(*given, rounds=samples.steps, interleaved=interleaved)
+            made = len(forecast)
         except NumericalError as error:
             made = len(error.forecasts)
             forecast[:made] = error.forecasts
@@ -101,8 +101,8 @@ def evaluate(
 
 
 def _postponed_inplace(forecast: Floats, model: Learner, samples: Samples, delay: int, every: int) -> int:
-    """Forecast round by round from what is known by then; return how many samples could be forecast."""
-    X, y, tasks, steps = samples[:4]
+    """Forecast round by round from the samples known by then; return how many could be forecast."""
+    X, y, tasks, steps = samples.X, samples.y, samples.tasks, samples.steps
     starts = np.flatnonzero(np.append(True, steps[1:] != steps[:-1])).tolist()
     learned = 0
     for place, (first, end) in enumerate(pairwise([*starts, len(y)])):

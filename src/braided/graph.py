@@ -1,14 +1,14 @@
-"""TaskGraph: how alike the tasks are, and the relation matrix A that every multi-task learner is built on.
+"""TaskGraph: the similarities of tasks, and the relation matrix A that every multi-task learner is built on.
 
 | symbol | name         | shape  | meaning                                                     |
 |--------|--------------|--------|-------------------------------------------------------------|
 | S      | `similarity` | (T, T) | edge weights, zero diagonal                                 |
-| γ      | `ridge`      |        | how strongly every task's weights are drawn to zero         |
+| γ      | `ridge`      |        | how strongly the weights of every task are drawn to zero    |
 | A      | `relation`   | (T, T) | γI + D − S, D the row sums of S (`form="laplacian"`)        |
 | A⁻¹    | `inverse`    | (T, T) | prior covariance between the tasks' weights, always dense   |
 
-`form="penalty"` gives the matrix of the penalty as the paper prints it, Σ‖w_t s(t,j) − w_j s(j,t)‖² over both
-directions: A_tt = γ + 2 Σ_j s(t,j)², A_tj = −2 s(t,j) s(j,t). There, similarities may be asymmetric or negative.
+`form="penalty"` is the matrix of the penalty that the paper prints, Σ‖w_t s(t,j) − w_j s(j,t)‖² over both directions:
+A_tt = γ + 2 Σ_j s(t,j)², A_tj = −2 s(t,j) s(j,t). There, similarities may be asymmetric or negative.
 
 >>> import numpy as np
 >>> graph = TaskGraph([[0, 1, 0], [1, 0, 0.5], [0, 0.5, 0]], tasks=["a", "b", "c"], ridge=0.1)
@@ -59,7 +59,7 @@ Sign: TypeAlias = Literal["reject", "clip", "absolute"]
 
 @runtime_checkable
 class Table(Protocol):
-    """A data frame: pandas' or polars'."""
+    """A data frame of pandas or polars."""
 
     @property
     def columns(self) -> Any:
@@ -68,7 +68,7 @@ class Table(Protocol):
 
 @runtime_checkable
 class Indexed(Protocol):
-    """A data frame with names of rows: pandas'."""
+    """A data frame of pandas, whose rows have names."""
 
     @property
     def index(self) -> Any:
@@ -78,21 +78,21 @@ class Indexed(Protocol):
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class TaskGraph:
-    """An immutable graph of tasks with weighted edges; dense or sparse as the similarities given.
+    """An immutable graph of tasks with weighted edges; dense or sparse like the similarities given.
 
     Parameters
     ----------
     similarity
         (T, T) array, data frame or SciPy sparse array; the diagonal is ignored.
     tasks
-        One key per task, strings or integers; 0 … T−1 (or the data frame's columns) where not given.
+        One key per task, strings or integers; by default the columns of a data frame, else 0 … T−1.
     ridge
-        γ, above 0. It matters: 0.01 … 1 spans most of the effect of sharing.
+        γ, above 0. It matters: values from 0.01 to 1 span most of the effect of sharing.
     form
         "laplacian" (the paper's A) or "penalty" (the paper's printed penalty; similarities may be asymmetric).
     sign
-        What to do about negative similarities: "clip" sets them to 0, "absolute" drops the sign, "reject"
-        keeps them and raises where they make the relation matrix indefinite.
+        What to do with negative similarities: "clip" sets them to 0, "absolute" drops the sign, "reject" keeps them
+        and raises an error if they make the relation matrix indefinite.
     """
 
     similarity: Matrix
@@ -128,14 +128,13 @@ class TaskGraph:
         with np.errstate(over="ignore"):  # an infinite sum is refused below
             strongest = float((abs(S) if form == "laplacian" else 2.0 * (S * S)).sum(axis=1).max())
         if ridge < 1e-13 * strongest:
-            squares = "similarities" if form == "laplacian" else "squares of similarities"
-            raise InputError(f"ridge {ridge:g} is too small beside {squares} that add up to {strongest:g}: raise it")
+            what = "similarities" if form == "laplacian" else "squares of similarities"
+            raise InputError(f"ridge {ridge:g} is too small beside {what} that add up to {strongest:g}: raise it")
         values = {"similarity": frozen(S), "tasks": keys, "ridge": ridge, "form": form, "sign": sign}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        with numerical_errors(
-            "the eigenvalues of the relation matrix can't be found", 'raise ridge, or use sign="clip"'
-        ):
+        what = "the eigenvalues of the relation matrix can't be found"
+        with numerical_errors(what, 'raise ridge, or use sign="clip"'):
             insist_positive_definite(self.relation, S, form)
 
     @classmethod
@@ -151,14 +150,14 @@ class TaskGraph:
         form: Form = "laplacian",
         sign: Sign = "clip",
     ) -> TaskGraph:
-        """Similarities from correlations of past values, an array or data frame (steps, tasks).
+        """Similarities are correlations of past values, an array or data frame (steps, tasks).
 
-        `measure` is "spearman" or "pearson", of the first differences unless `difference=False`. A missing value
-        (NaN) leaves out that step for that pair. A series that is constant, or shares fewer than three steps with
-        another, gets similarity 0 there; tasks left without any similarity are named in a warning.
+        `measure` is "spearman" or "pearson", of first differences unless `difference=False`. A missing value (NaN)
+        leaves out that step for its pairs. A pair has similarity 0 if one series is constant or they share fewer than
+        three steps; a warning names tasks without any similarity.
 
-        With `k`, for many tasks, the graph is sparse: each is joined with the k it is most alike to, and with those
-        that count it as alike. Ranks are then among a task's own steps, and a missing one counts as its mean.
+        With `k`, for many tasks, the graph is sparse: each task is joined with the k most similar ones, and with those
+        that have it among theirs. Ranks are then among a task's own steps, and a missing one counts as its mean.
 
         >>> rng = np.random.default_rng(0)
         >>> common = rng.normal(size=(100, 1)).cumsum(axis=0)
@@ -167,9 +166,8 @@ class TaskGraph:
         0.97
         """
         choice(measure, "measure", ("spearman", "pearson"))
-        if tasks is None and isinstance(history, Table):
-            tasks = history.columns
         if isinstance(history, Table):
+            tasks = history.columns if tasks is None else tasks
             history = np.stack([_column(history, name) for name in history.columns], axis=1)
         ranks = measure == "spearman"
         similarity: Matrix
@@ -180,10 +178,8 @@ class TaskGraph:
         graph = cls(similarity, tasks, ridge=ridge, form=form, sign=sign)
         silent = [graph.tasks[place] for place in np.flatnonzero(abs(similarity).sum(axis=1) == 0.0)]
         if silent and graph.n_tasks > 1:
-            names = listed(silent)
-            warnings.warn(
-                f"no similarity to any other task (constant, too short, or unlike all): {names}", stacklevel=2
-            )
+            what = "no similarity to any other task (constant, too short, or unlike all)"
+            warnings.warn(f"{what}: {listed(silent)}", stacklevel=2)
         return graph
 
     @classmethod
@@ -197,7 +193,7 @@ class TaskGraph:
         ridge: float = 0.1,
         form: Form = "laplacian",
     ) -> TaskGraph:
-        """Sparse graph that joins each task with its k nearest (Euclidean), and with those that count it as near.
+        """Sparse graph that joins each task with the k nearest (Euclidean), and with those that have it among theirs.
 
         `positions` is (T, dimensions), or a mapping from key to coordinates; project longitudes and latitudes
         first. Edges weigh 1, or exp(−½ (distance / scale)²) with a `scale`.
@@ -219,7 +215,7 @@ class TaskGraph:
         distances, others = (a.reshape(n_tasks, k + 1) for a in KDTree(points).query(points, k=range(1, k + 2)))
         if not np.isfinite(distances).all():
             raise InputError("positions are so far apart that their distances overflow: give them in a larger unit")
-        # With equal positions a task need not be its own first match: leave out itself, else its farthest.
+        # With equal positions a task need not be its own first match: leave out itself, or else the farthest.
         itself = others == np.arange(n_tasks)[:, None]
         itself[~itself.any(axis=1), -1] = True
         weights = np.exp(-0.5 * (distances[~itself] / width) ** 2)
@@ -229,10 +225,7 @@ class TaskGraph:
 
     @classmethod
     def independent(cls, tasks: Iterable[TaskKey] | TaskGraph, *, ridge: float = 1.0) -> TaskGraph:
-        """No edges: every task on its own. With the default ridge, A is the identity.
-
-        Of a graph, the keys are taken.
-        """
+        """No edges: every task on its own. Of a graph, only the keys are used; the default ridge makes A = I."""
         if isinstance(tasks, TaskGraph) and tasks.ridge == ridge and tasks.is_sparse and not tasks.similarity.nnz:
             return tasks
         keys = tasks.tasks if isinstance(tasks, TaskGraph) else task_keys(tasks)
@@ -242,7 +235,7 @@ class TaskGraph:
     def pooled(
         cls, tasks: Iterable[TaskKey], *, strength: float = 1.0, ridge: float = 0.1, form: Form = "laplacian"
     ) -> TaskGraph:
-        """All tasks equally alike, with similarity `strength`."""
+        """All pairs of tasks have similarity `strength`."""
         keys = task_keys(tasks)
         similarity = np.full((len(keys), len(keys)), not_negative(strength, "strength"))
         return cls(similarity, keys, ridge=ridge, form=form)
@@ -277,9 +270,7 @@ class TaskGraph:
     def inverse(self) -> Floats:
         """A⁻¹, dense."""
         insist_it_fits(self.n_tasks, "the inverse of the relation", 'use MTWRLS(solver="local"), which needs none')
-        with numerical_errors(
-            "the relation matrix can't be inverted", "raise ridge, or bring similarities closer to 1"
-        ):
+        with numerical_errors("the relation matrix can't be inverted", "raise ridge, or scale similarities to about 1"):
             return cast(Floats, frozen(inverse(self.dense_relation)))
 
     @cached_property
@@ -290,27 +281,27 @@ class TaskGraph:
     def _keys_are_positions(self) -> bool:
         return all(type(key) is int and key == place for place, key in enumerate(self.tasks))
 
-    def _are_positions(self, tasks: Ints) -> bool:
-        """Whether the keys are 0 … T−1, and these are among them: their own positions."""
-        return self._keys_are_positions and tasks.size > 0 and tasks.min() >= 0 and tasks.max() < self.n_tasks
-
     def index(self, task: TaskKey) -> int:
         """Position of a task."""
-        at_once = type(task) in (str, int)  # what most calls have
-        is_key = at_once or (isinstance(task, str | int | np.integer) and not isinstance(task, bool))
-        if is_key and task in self._index:
-            return self._index[task]
+        if type(task) in (str, int) or (isinstance(task, np.integer | str | int) and not isinstance(task, bool)):
+            position = self._index.get(task)
+            if position is not None:
+                return position
         raise self._unknown(task, "")
 
     def indices(self, tasks: Tasks) -> Ints:
         """Positions of many tasks."""
         if isinstance(tasks, str) or not isinstance(tasks, Iterable):
             raise InputError(f"tasks is {tasks!r}: give one key per sample")
-        if isinstance(tasks, np.ndarray) and tasks.dtype.kind not in "iuUOT":
-            raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
-        if isinstance(tasks, np.ndarray) and tasks.dtype.kind == "i" and self._are_positions(tasks):
-            return tasks.ravel().astype(np.int64)
-        keys = tasks.ravel().tolist() if isinstance(tasks, np.ndarray) else list(tasks)
+        if isinstance(tasks, np.ndarray):
+            if tasks.dtype.kind not in "iuUOT":
+                raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
+            tasks = tasks.ravel()
+            is_whole = tasks.dtype.kind == "i" and tasks.size > 0
+            if is_whole and self._keys_are_positions and tasks.min() >= 0 and tasks.max() < self.n_tasks:
+                return tasks.astype(np.int64)
+            tasks = tasks.tolist()
+        keys = list(tasks)
         try:
             return np.fromiter(map(self._index.__getitem__, keys), np.int64, len(keys))
         except (KeyError, TypeError):
@@ -318,22 +309,21 @@ class TaskGraph:
             raise self._unknown(key, f" at position {place}") from None
 
     def _unknown(self, task: object, place: str) -> InputError:
-        known = listed(self.tasks)
-        return InputError(f"unknown task {task!r}{place}: known are {known}; add_task lets a new one join")
+        return InputError(f"unknown task {task!r}{place}: known are {listed(self.tasks)}; add_task adds a new one")
 
     def neighbours(self, task: TaskKey) -> dict[TaskKey, float]:
-        """The tasks that this one is alike to, with their similarities."""
+        """The neighbours of a task, with their similarities."""
         row = self.similarity[[self.index(task)]]
         columns = row.indices if self.is_sparse else np.flatnonzero(row)
         values = row.data if self.is_sparse else row[0, columns]
         return {self.tasks[j]: float(s) for j, s in sorted(zip(columns, values, strict=True))}
 
     def join(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> TaskGraph:
-        """Return the graph with one more task, alike to others as told; `sign` holds for it too."""
+        """Return the graph with one more task and its similarities to others; `sign` applies to them, too."""
         if similar_to is not None and not isinstance(similar_to, Mapping):
             raise InputError(f"similar_to is {similar_to!r}: give a dictionary from key to similarity")
         if _known(task, self._index):
-            raise InputError(f"task {task!r} is there already: a new one needs a key of its own")
+            raise InputError(f"task {task!r} exists already: give the new one another key")
         links = np.zeros(self.n_tasks)
         for other, similarity in (similar_to or {}).items():
             links[self.index(other)] = real(similarity, f"similarity to {other!r}")
@@ -360,7 +350,7 @@ class TaskGraph:
         return self
 
     def __repr__(self) -> str:
-        """Say how many tasks and edges, and the parameters."""
+        """Show the numbers of tasks and edges, and the parameters."""
         edges = (self.similarity.nnz if self.is_sparse else np.count_nonzero(self.similarity)) // 2
         storage = "sparse" if self.is_sparse else "dense"
         return f"TaskGraph({self.n_tasks} tasks, {edges} edges, ridge={self.ridge:g}, form={self.form!r}, {storage})"
@@ -373,15 +363,15 @@ def insist_graph(graph: Any) -> None:
 
 
 def _names(table: Any) -> Any:
-    """The columns of a table of similarities; rows that have the same names must be in the same order."""
+    """The columns of a table of similarities; rows with the same names (pandas) must be in the same order."""
     rows, columns = list(table.index) if isinstance(table, Indexed) else [], list(table.columns)
     if rows != columns and set(rows) == set(columns):
-        raise InputError(f"similarity has rows {rows} and columns {columns}: order them alike")
+        raise InputError(f"similarity has rows {rows} and columns {columns}: give both the same order")
     return columns
 
 
 def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
-    """Check that the keys are distinct strings or integers, and return them as Python's own."""
+    """Check that the keys are distinct strings or integers, and return them as Python objects."""
     if isinstance(tasks, set | frozenset) or not isinstance(tasks, Iterable):
         raise InputError(f"tasks is {tasks!r}: give the keys in order, as a list")
     keys: list[TaskKey] = []
@@ -396,7 +386,7 @@ def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
         raise InputError("no tasks: a graph needs at least one")
     if len(set(keys)) < len(keys):
         twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InputError(f"task {twice!r} appears twice: each task needs a key of its own")
+        raise InputError(f"task {twice!r} appears twice: give each task its own key")
     return tuple(keys)
 
 
@@ -407,7 +397,7 @@ def _column(table: Any, name: Any) -> Floats:
     try:
         return column.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"column {name!r} of the history holds something that is no number: {error}") from error
+        raise InputError(f"column {name!r} of the history holds a value that is not a number: {error}") from error
 
 
 def _known(key: object, index: Mapping[TaskKey, int]) -> bool:
@@ -418,6 +408,6 @@ def _known(key: object, index: Mapping[TaskKey, int]) -> bool:
 
 
 def listed(keys: Iterable[object], most: int = 5) -> str:
-    """Return keys with commas between, and how many there are where not all are shown."""
+    """Return the keys separated by commas, and how many there are if not all are shown."""
     names = [repr(key) for key in keys]
     return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")

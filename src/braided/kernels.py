@@ -1,7 +1,7 @@
 """Mercer kernels: linear, RBF, polynomial, their sums, products and positive multiples.
 
-A kernel is a short program in postfix order, so that any composition runs in compiled code. A function of your own
-with the signature `kernel(X, x) -> (m,)`, X (m, d) and x (d,), works wherever a kernel does, through a slower path.
+A kernel is a short program in postfix order, so that any composition runs in compiled code. A Python function
+`kernel(X, x) -> (m,)` of X (m, d) and x (d,) works wherever a kernel does, more slowly.
 
 >>> kernel = 0.5 * linear() + rbf(width=2.0)
 >>> kernel
@@ -90,45 +90,43 @@ class Kernel:
         """The expression that makes this kernel."""
         stack: list[tuple[str, bool]] = []  # text, and whether it is a bare sum
         for operation, first, second in self.program:
-            if operation in (ADD, MULTIPLY):
-                (right, right_sum), (left, left_sum) = stack.pop(), stack.pop()
-                if operation == ADD:
-                    stack.append((f"{left} + {right}", True))
-                else:
-                    left, right = (f"({t})" if s else t for t, s in ((left, left_sum), (right, right_sum)))
-                    stack.append((f"{left} * {right}", False))
+            if operation == ADD:
+                (right, _), (left, _) = stack.pop(), stack.pop()
+                stack.append((f"{left} + {right}", True))
+            elif operation == MULTIPLY:
+                right, left = (f"({text})" if is_sum else text for text, is_sum in (stack.pop(), stack.pop()))
+                stack.append((f"{left} * {right}", False))
             else:
-                texts = {
-                    CONSTANT: f"{first!r}",
-                    LINEAR: "linear()",
-                    RBF: f"rbf({first!r})",
-                    POLYNOMIAL: f"polynomial({int(second)}, {first!r})",
-                }
-                stack.append((texts[int(operation)], False))
+                texts = {CONSTANT: f"{first!r}", LINEAR: "linear()", RBF: f"rbf({first!r})"}
+                stack.append((texts.get(int(operation), f"polynomial({int(second)}, {first!r})"), False))
         return stack[0][0]
 
 
 def _joined(left: Kernel, right: Kernel, operation: int) -> Kernel:
-    return Kernel((*left.program, *right.program, (float(operation), 0.0, 0.0)))
+    return Kernel((*left.program, *right.program, _step(operation)))
+
+
+def _step(operation: int, first: float = 0.0, second: float = 0.0) -> Step:
+    return float(operation), first, second
 
 
 def _constant(number: float) -> Kernel:
-    return Kernel(((float(CONSTANT), positive(number, "factor of a kernel"), 0.0),))
+    return Kernel((_step(CONSTANT, positive(number, "factor of a kernel")),))
 
 
 def linear() -> Kernel:
     """x·z, the paper's kernel."""
-    return Kernel(((float(LINEAR), 0.0, 0.0),))
+    return Kernel((_step(LINEAR),))
 
 
 def rbf(width: float = 1.0) -> Kernel:
     """exp(−½ ‖x − z‖² / width²)."""
-    return Kernel(((float(RBF), positive(width, "width"), 0.0),))
+    return Kernel((_step(RBF, positive(width, "width")),))
 
 
 def polynomial(degree: int = 2, offset: float = 1.0) -> Kernel:
     """(x·z + offset)^degree."""
-    return Kernel(((float(POLYNOMIAL), not_negative(offset, "offset"), float(count(degree, "degree"))),))
+    return Kernel((_step(POLYNOMIAL, not_negative(offset, "offset"), float(count(degree, "degree"))),))
 
 
 def as_kernel(kernel: str | Kernel | UserKernel, n_features: int) -> Kernel | UserKernel:
@@ -136,7 +134,7 @@ def as_kernel(kernel: str | Kernel | UserKernel, n_features: int) -> Kernel | Us
     if isinstance(kernel, str):
         named = {"linear": linear(), "rbf": rbf(float(np.sqrt(n_features / 2)))}
         if kernel not in named:
-            raise InputError(f"kernel is {kernel!r}: choose 'linear', 'rbf', or make one in braided.kernels")
+            raise InputError(f"kernel is {kernel!r}: choose 'linear' or 'rbf', or compose one with braided.kernels")
         return named[kernel]
     uncalled: tuple[object, ...] = (linear, rbf, polynomial)
     if not callable(kernel) or kernel in uncalled:

@@ -1,10 +1,10 @@
-"""Square, symmetric, positive definite: the matrices of a graph, dense or sparse, checked and frozen."""
+"""The matrices of a graph, dense or sparse: checked to be square, symmetric and positive definite, and frozen."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,9 +16,9 @@ from braided.errors import InputError, NumericalError
 from braided.types import Floats
 from braided.validate import floats
 
-CRASHES = 15_000  # rows and columns from which OpenBLAS's threads may crash the process while they factorise
+ONE_THREAD_ABOVE = 15_000  # rows: beyond, the threads of OpenBLAS may crash the process while factorising
 Matrix: TypeAlias = Any  # Floats, or a scipy.sparse.csr_array of float64
-NOT_FINITE = "infs or NaNs"  # how SciPy words its refusal of such a matrix
+NOT_FINITE = "infs or NaNs"  # part of the message of SciPy's error for such a matrix
 
 
 @contextmanager
@@ -67,11 +67,10 @@ def square(similarity: Any) -> Matrix:
 
 
 def symmetric(S: Matrix, names: Sequence[object]) -> Matrix:
-    """Insist on symmetry, and even out what rounding left of asymmetry."""
+    """Insist on symmetry, and remove asymmetry that is only rounding."""
     gap = abs(S - S.T)
     if gap.size and gap.max() > 1e-12 * abs(S).max():
-        place = int(gap.argmax())
-        i, j = divmod(place, S.shape[0])
+        i, j = divmod(int(gap.argmax()), S.shape[0])
         raise InputError(
             f"similarity is not symmetric: [{names[i]!r}, {names[j]!r}] is {S[i, j]:g} but "
             f'[{names[j]!r}, {names[i]!r}] is {S[j, i]:g}: use (S + S.T) / 2, or form="penalty"'
@@ -80,13 +79,15 @@ def symmetric(S: Matrix, names: Sequence[object]) -> Matrix:
 
 
 def insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
-    """A ⪰ γI needs no look where all similarities are ≥ 0, or in the form "penalty"."""
-    if form == "penalty" or S.min() >= 0.0:
+    """Refuse a relation matrix that is not positive definite."""
+    if form == "penalty" or S.min() >= 0.0:  # A ⪰ γI is guaranteed
         return
     if sparse.issparse(A) and A.shape[0] > 2:
         if _has_positive_pivots(A):
             return
-        start = np.random.default_rng(0).normal(size=A.shape[0])  # ones would be an eigenvector, and see no other
+        start = np.random.default_rng(0).normal(
+            size=A.shape[0]
+        )  # ones could be an eigenvector, which would hide all others
         smallest = float(eigsh(A, k=1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
     else:
         smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])
@@ -98,40 +99,42 @@ def insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
 
 
 def _has_positive_pivots(A: Matrix) -> bool:
-    """Whether elimination without pivoting, in an order that keeps A sparse, meets positive pivots only."""
-    options = {"SymmetricMode": True}
+    """Whether elimination without pivoting, in an order that keeps A sparse, meets only positive pivots."""
     try:
-        factor = splu(A.tocsc(), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        factor = sparse_factor(A)
     except RuntimeError:  # exactly singular
         return False
     return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())
 
 
+def sparse_factor(A: Matrix) -> Any:
+    """Factorise a sparse symmetric matrix without pivoting (SuperLU in symmetric mode)."""
+    return splu(A.tocsc(), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+
 def insist_it_fits(n: int, what: str, remedy: str) -> None:
-    """Refuse what needs dense matrices (n, n), and a copy of each to work on, beyond the memory of this machine."""
-    needed, there = 16 * n * n, _memory()
-    if needed > there:
-        size = f"{needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}"
+    """Refuse a dense matrix (n, n) that, with one copy to work on, exceeds the memory of this machine."""
+    needed, available = 16 * n * n, _memory()
+    if needed > available:
+        size = f"{needed / 1e9:,.0f} GB, this machine has {available / 1e9:,.0f}"
         raise InputError(f"{what} of {n:,} rows and columns needs {size}: {remedy}")
 
 
 def _memory() -> float:
-    """Bytes of this machine, where it tells."""
+    """Bytes of memory of this machine; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):  # pragma: no cover (not on every system)
         return np.inf
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    from threadpoolctl import threadpool_limits  # slow to import, and seldom needed
-
-    return threadpool_limits(1)
-
-
 def inverse(matrix: Floats) -> Floats:
     """Return the inverse of a symmetric positive definite matrix, exactly symmetric."""
-    n = len(matrix)
-    with _one_thread() if n > CRASHES else nullcontext():
+    n, threads = len(matrix), nullcontext()
+    if n > ONE_THREAD_ABOVE:
+        from threadpoolctl import threadpool_limits  # slow to import, and seldom needed
+
+        threads = threadpool_limits(1)
+    with threads:
         solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, lower=True), np.eye(n))
     return np.ascontiguousarray((solved + solved.T) / 2.0)

@@ -1,4 +1,4 @@
-"""Comparing methods over many problems: mean ranks, Friedman's test, and the least significant difference of ranks.
+"""Compare methods over many problems: mean ranks, Friedman's test, and the least significant difference of ranks.
 
 | symbol | meaning                                                                     |
 |--------|-----------------------------------------------------------------------------|
@@ -37,12 +37,12 @@ from braided.validate import count, floats
 @final
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What the ranks of k methods on n problems say."""
+    """The result of comparing the ranks of k methods on n problems."""
 
     mean_ranks: Floats  # (k,)
     chi_squared: float  # Friedman's statistic
     p_value: float  # of the hypothesis that all methods rank alike
-    difference: float  # of two mean ranks, from which on it is significant
+    difference: float  # the least significant difference of two mean ranks
     victories: Ints  # (k,) methods that rank significantly worse
     defeats: Ints  # (k,) methods that rank significantly better
 
@@ -68,7 +68,7 @@ def compare_ranks(mean_ranks: ArrayLike, n_problems: int, alpha: float = 0.05) -
     R, n = floats(mean_ranks, "mean_ranks", ndim=1), count(n_problems, "n_problems")
     k = R.size
     if k < 2:
-        raise InputError(f"mean_ranks has {k} values: a comparison needs two methods at least")
+        raise InputError(f"mean_ranks has {k} values: give those of two methods or more")
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}: it must lie between 0 and 1")
     chi_squared = 12 * n / (k * (k + 1)) * float((R**2).sum() - k * (k + 1) ** 2 / 4)

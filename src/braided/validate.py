@@ -12,14 +12,14 @@ import numpy as np
 from braided.errors import InputError
 from braided.types import Floats
 
-LEAST = 1e-9  # of a fraction
+SMALLEST_FRACTION = 1e-9
 LARGEST_VALUE = 1e150  # of a stream, so that squares are finite
-MOST_COUNTED = 2**62  # of a counter in a saved state: one more still fits 64 bits
+LARGEST_COUNT = 2**62  # in a saved state: one more still fits 64 bits
 
 
 def real(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
-    if type(value) is float and math.isfinite(value):  # at once, what most calls have
+    if type(value) is float and math.isfinite(value):  # the fast path of most calls
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} is {value!r}: it must be a number, not {type(value).__name__}")
@@ -33,7 +33,7 @@ def real(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str) -> float:
-    """Return `value` as a float above zero, and far enough from the ends of the range that products are finite."""
+    """Return `value` as a float above zero, between 1e-150 and 1e150 so that products are finite."""
     number = real(value, name)
     if number <= 0:
         raise InputError(f"{name} is {number:g}: it must be above 0")
@@ -51,15 +51,15 @@ def not_negative(value: Any, name: str) -> float:
 
 
 def fraction(value: Any, name: str) -> float:
-    """Return `value` as a float in (0, 1], and not so small that arithmetic ends."""
+    """Return `value` as a float in (0, 1], not below 1e-9."""
     number = real(value, name)
-    if not LEAST <= number <= 1:
-        raise InputError(f"{name} is {number:g}: it must be above 0 ({LEAST:g} or more) and at most 1")
+    if not SMALLEST_FRACTION <= number <= 1:
+        raise InputError(f"{name} is {number:g}: it must be above 0 ({SMALLEST_FRACTION:g} or more) and at most 1")
     return number
 
 
 def share(value: Any, name: str) -> float:
-    """Return `value` as a float between 0 and 1, neither of them."""
+    """Return `value` as a float above 0 and below 1."""
     number = real(value, name)
     if not 0 < number < 1:
         raise InputError(f"{name} is {number:g}: it must be above 0 and below 1")
@@ -93,7 +93,7 @@ def floats(values: Any, name: str, ndim: int, remedy: str = "give finite numbers
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InputError(f"{name} is no array of {ndim} dimensions: {error}") from error
+        raise InputError(f"{name} is not an array of {ndim} dimension{'s' * (ndim > 1)}: {error}") from error
     if array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.flat):
         array = array.astype(np.float64)
     if array.dtype.kind not in "fiub":
@@ -141,7 +141,7 @@ def insist_integers(values: Any, name: str, shape: tuple[int, ...], least: int, 
 
 
 def insist_offsets(values: Any, name: str, rows: int, end: int) -> None:
-    """Insist on integers that rise from 0 to `end`: where each of so many rows starts, and where the last one ends."""
+    """Insist on integers that rise from 0 to `end`: the starts of the rows, and the end of the last."""
     insist_integers(values, name, (rows + 1,), 0, end)
     if values[0] != 0 or values[-1] != end or (np.diff(values) < 0).any():
         raise InputError(f"{name} does not rise from 0 to {end}")

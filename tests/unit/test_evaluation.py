@@ -117,7 +117,7 @@ def test_samples_are_cut_by_step():
         ({"protocol": "together"}, "protocol is 'together': choose one of 'synchronous', 'interleaved'"),
         ({"delay": -1}, "delay is -1: it must be 0 or more"),
         ({"every": 0}, "every is 0: it must be 1 or more"),
-        ({"protocol": "interleaved", "delay": 1}, "delay 1 and every 1 mean rounds"),
+        ({"protocol": "interleaved", "delay": 1}, "delay 1 and every 1 count rounds"),
         ({"samples": SAMPLES.between(0, 0)}, "samples is empty"),
     ],
 )

@@ -104,7 +104,7 @@ def test_joining_and_leaving_give_new_graphs(storage, form):
     np.testing.assert_array_equal(dense(back.relation), dense(graph.relation))
     order = dense(larger.leave(1).similarity)
     np.testing.assert_array_equal(order, np.delete(np.delete(dense(larger.similarity), 1, 0), 1, 1))
-    with pytest.raises(bd.InputError, match="is there already"):
+    with pytest.raises(bd.InputError, match="exists already"):
         larger.join("new")
     with pytest.raises(bd.InputError, match="unknown task 'z'"):
         larger.leave("z")
@@ -306,7 +306,7 @@ def test_keys_are_found_one_by_one_and_many_at_once():
         (lambda: bd.TaskGraph(S).join(3, {0: 1e16}), "ridge 0.1 is too small beside"),
         (
             lambda: bd.TaskGraph(pd.DataFrame([[1, 0], [0, 1]], ["b", "a"], ["a", "b"])),
-            r"rows \['b', 'a'\] and columns \['a', 'b'\]: order them alike",
+            r"rows \['b', 'a'\] and columns \['a', 'b'\]: give both the same order",
         ),
         (lambda: bd.TaskGraph(S, ridge=np.nan), "ridge is nan: it must be finite"),
         (lambda: bd.TaskGraph(S, ridge="0.1"), "it must be a number, not str"),

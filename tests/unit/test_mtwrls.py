@@ -297,6 +297,6 @@ def test_a_task_whose_input_was_large_can_leave():
 def test_a_task_that_cannot_join_is_reported_with_a_remedy_and_nothing_changes():
     model = after_a_large_input("local")
     before = dumps(model)
-    with pytest.raises(bd.NumericalError, match=r"task 'd' can't join, .* as it was .*: scale features"):
+    with pytest.raises(bd.NumericalError, match=r"task 'd' can't join; the model is unchanged .*: scale features"):
         model.add_task("d", {"a": 1.0})
     assert dumps(model) == before

@@ -51,7 +51,7 @@ def test_victories_are_defeats_of_others():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compare([[1.0], [2.0]]), "two methods at least"),
+        (lambda: compare([[1.0], [2.0]]), "two methods or more"),
         (lambda: compare(np.empty((0, 3))), "one row per problem"),
         (lambda: compare([[1.0, np.nan]]), r"scores\[0, 1\] is nan"),
         (lambda: compare_ranks([1.0, 2.0], 0), "n_problems is 0"),

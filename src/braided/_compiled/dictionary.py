@@ -1,15 +1,13 @@
-"""F dictionaries of growing size m: their coordinates, what is known in them, and how an element joins or leaves.
+"""F dictionaries of growing size m: recursive least squares in their coordinates; elements join and leave.
 
-It is recursive least squares in the coordinates of the dictionary. With K = U'U its kernel matrix and
-φ(x) = U⁻ᵀ k(D, x), the defining problem ‖C K α − y‖² + λ α'Kα is a ridge regression on φ with weights β = U α,
-so P̃ = (Φ'Φ + λI)⁻¹ and β follow the plain recursion, and a new dictionary element is a new coordinate with
-prior variance 1/λ. The paper's P is U' P̃ U and its α is U⁻¹ β. No inverse of K is ever formed: K⁻¹ updated by
-recursion loses all digits for small novelty, the triangular factor does not.
+With K = U'U the kernel matrix of a dictionary and φ(x) = U⁻ᵀ k(D, x), the problem ‖C K α − y‖² + λ α'Kα is a ridge
+regression on φ with weights β = U α. So P̃ = (Φ'Φ + λI)⁻¹ and β follow the plain recursion, and a new element is a new
+coordinate with prior variance 1/λ. The paper's P is U' P̃ U and its α is U⁻¹ β. K⁻¹ is never formed: updated by
+recursion it loses all digits for small novelty, which the triangular factor does not.
 
-A dictionary that has outgrown its budget loses the element that matters least, as in KRLS-T (Van Vaerenbergh,
-Lázaro-Gredilla & Santamaría, IEEE Transactions on Neural Networks and Learning Systems 23, 2012), where late inputs
-count. Its coordinates are turned until one of them is what that element alone can express, and that one is dropped:
-what is known of all the others stays as it is.
+A dictionary above its budget drops the element that matters least to recent inputs, as in KRLS-T (Van Vaerenbergh,
+Lázaro-Gredilla & Santamaría, IEEE Transactions on Neural Networks and Learning Systems 23, 2012). The coordinates are
+turned until one of them is what that element alone can express, and only that one is lost.
 """
 
 from typing import NamedTuple
@@ -44,8 +42,8 @@ class Dictionaries(NamedTuple):
     inputs: Floats  # (F, capacity, d) the elements
     rows: Ints  # (F, capacity) the row of `prior` each element belongs to
     factor: Floats  # (F, capacity, capacity) U, upper triangular, K = U'U
-    usage: Floats  # (F, capacity) mean square of an element's share a in later inputs; where there is a budget
-    age: Floats  # (F, capacity) inputs that it is the mean of
+    usage: Floats  # (F, capacity) mean square of an element's share a in later inputs; with a budget only
+    age: Floats  # (F, capacity) number of inputs in that mean
     weights: Floats  # (F, capacity) β
     covariance: Floats  # (F, capacity, capacity) lower triangle of P̃ / scale
     totals: Floats  # (F, 3) as in filters.Filters
@@ -53,7 +51,7 @@ class Dictionaries(NamedTuple):
     prior: Floats  # (R, R) A⁻¹: the prior covariance between the tasks
     places: Ints  # (T, 2) each task's dictionary, and its row of `prior`
     errors: Floats  # (T + 1, 3) as in filters.Filters
-    evicted: Ints  # (F,) elements that had to go
+    evicted: Ints  # (F,) number of elements dropped
 
 
 class Limits(NamedTuple):
@@ -62,11 +60,11 @@ class Limits(NamedTuple):
     penalty: float
     novelty: float
     relative: bool  # novelty is a share of k(x, x)
-    budget: int  # no dictionary outgrows this
-    coherence: float  # an input more alike than this to an element is no news
-    along: float  # what is known of a sample's direction fades by this
-    shrink: float  # what is known of everything fades by this towards the prior, when a round opens
-    robust: float  # deviations beyond which an innovation weighs less; 0 for none
+    budget: int  # largest size of a dictionary
+    coherence: float  # an input more coherent with an element than this does not join
+    along: float  # factor by which knowledge in the direction of a sample fades
+    shrink: float  # factor by which all knowledge fades towards the prior when a round opens
+    robust: float  # standard deviations beyond which an innovation weighs less; 0 for none
 
 
 class Elements(NamedTuple):
@@ -101,20 +99,17 @@ class Sample(NamedTuple):
 
 @compiled
 def is_news(limits: Limits, delta: float, kxx: float, weight: float) -> bool:
-    """Whether so much of k(x, x) is not explained that a sample of this weight may join."""
+    """Whether enough of k(x, x) is unexplained for a sample of this weight to join."""
     return weight > 0.0 and delta > limits.novelty * (kxx if limits.relative else 1.0)
 
 
 @compiled
 def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
-    """k ← φ = U⁻ᵀ k; returns φ'φ, the part of k(x, x) that the dictionary explains.
-
-    Four coordinates at a time: what each takes from all that follow has to wait for it.
-    """
+    """k ← φ = U⁻ᵀ k, four coordinates at a time; returns φ'φ, the part of k(x, x) that the dictionary explains."""
     full = m - m % FOUR
     for i in range(0, full, FOUR):
         rest, a, b, c, d = k[i:m], U[i, i:m], U[i + 1, i:m], U[i + 2, i:m], U[i + 3, i:m]
-        a_inverse, b_inverse, c_inverse, d_inverse = 1.0 / a[0], 1.0 / b[1], 1.0 / c[2], 1.0 / d[3]  # need not wait
+        a_inverse, b_inverse, c_inverse, d_inverse = 1.0 / a[0], 1.0 / b[1], 1.0 / c[2], 1.0 / d[3]  # in parallel
         p = rest[0] * a_inverse
         q = (rest[1] - p * a[1]) * b_inverse
         r = (rest[2] - p * a[2] - q * b[2]) * c_inverse
@@ -132,7 +127,7 @@ def whiten_inplace(k: Floats, U: Floats, m: int) -> float:
 
 @compiled
 def unwhiten_inplace(a: Floats, U: Floats, phi: Floats, m: int) -> None:
-    """a ← U⁻¹φ, what the elements weigh."""
+    """a ← U⁻¹φ, the shares of the elements."""
     for i in range(m - 1, -1, -1):
         a[i] = (phi[i] - dot(U[i, i + 1 : m], a[i + 1 : m])) / U[i, i]
 
@@ -147,13 +142,13 @@ def unwhitened(U: Floats, phi: Floats, m: int) -> Floats:
 
 @compiled
 def spread(totals: Floats, P: Floats, phi: Floats, unexplained: float) -> float:
-    """Deviation of a forecast; what the dictionary can't explain keeps its prior variance δ/λ."""
+    """Deviation of a forecast; the part that the dictionary can't explain has its prior variance δ/λ."""
     return deviation(totals, totals[SCALE] * quadratic(P, 0, phi) + unexplained)
 
 
 @compiled
 def product_inplace(g: Floats, P: Floats, x: Floats) -> float:
-    """g ← P x, by the lower triangle of P; four rows at a time, each read once. Returns Σ x² P_ii, for `rounding`."""
+    """g ← P x from the lower triangle of P, four rows at a time; returns Σ x² P_ii, for `rounding`."""
     m, own = x.size, 0.0
     full = m - m % FOUR
     for i in range(0, full, FOUR):
@@ -195,7 +190,7 @@ def learn_inplace(known: Known, limits: Limits, g: Floats, phi: Floats, y: float
 
 @compiled
 def use_inplace(usage: Floats, age: Floats, a: Floats, share: float, most: float) -> None:
-    """Take up in the usage of the elements what they weigh in a sample, a, or no more than a share of it."""
+    """Add the squares of the elements' shares a in a sample to their usage, times `share`."""
     for j in range(a.size):
         age[j] = min(age[j] + 1.0, most)
         usage[j] += (share * a[j] * a[j] - usage[j]) / age[j]
@@ -220,7 +215,7 @@ def turn_inplace(U: Floats, w: Floats, P: Floats, m: int, c: int, cos: float, si
 
 @compiled
 def least_relevant(dictionaries: Dictionaries, f: int) -> int:
-    """The element without which the forecasts of late inputs change least, in the mean square.
+    """The element whose removal changes the forecasts of recent inputs least, in the mean square.
 
     Without j, the forecast of x changes by a_j(x) α_j / (K⁻¹)_jj, where a = K⁻¹k(D, x).
     """
@@ -231,7 +226,7 @@ def least_relevant(dictionaries: Dictionaries, f: int) -> int:
 
 @compiled
 def evict_inplace(dictionaries: Dictionaries, f: int, gone: int) -> None:
-    """Drop an element, and with it what only it can express, v with U'v = e_gone, of what is known."""
+    """Drop an element, and the direction that it alone can express, v with U'v = e_gone."""
     m = dictionaries.sizes[f]
     last = m - 1
     U, P, w = dictionaries.factor[f], dictionaries.covariance[f], dictionaries.weights[f]
@@ -248,7 +243,7 @@ def evict_inplace(dictionaries: Dictionaries, f: int, gone: int) -> None:
             U[i, j] = U[i, j + 1]
     for j in range(last):
         after = j if j < gone else j + 1
-        for k in range(dictionaries.inputs.shape[2]):  # whole rows at once take two seconds to compile
+        for k in range(dictionaries.inputs.shape[2]):  # assigning whole rows takes two seconds to compile
             dictionaries.inputs[f, j, k] = dictionaries.inputs[f, after, k]
         dictionaries.rows[f, j] = dictionaries.rows[f, after]
         dictionaries.norms[f, j] = dictionaries.norms[f, after]
@@ -291,7 +286,7 @@ def absorb_inplace(dictionaries: Dictionaries, limits: Limits, sample: Sample) -
     grows = is_news(limits, delta, kxx, sample.weight) and sample.coherence <= limits.coherence
     bounded = limits.budget < UNBOUNDED
     a = unwhitened(U, phi, m) if grows or bounded else phi[:0]
-    # U'U is K up to rounding, which a brings into δ, squared
+    # U'U is K up to rounding, which enters δ with the square of a
     grows = grows and delta > DELTA_ROUNDING * (1.0 + dot(a, a)) * kxx + SMALLEST_NOVELTY
     if grows:  # one more coordinate, zero for all samples so far
         phi[m] = np.sqrt(delta)

@@ -14,7 +14,7 @@ class Descent(NamedTuple):
     """State of the gradient learner."""
 
     weights: Floats  # (T, d)
-    steps: Ints  # (1,) samples seen, i
+    steps: Ints  # (1,) number of samples, i
 
 
 class Relation(NamedTuple):

@@ -1,4 +1,4 @@
-"""Mercer kernels and the multi-task product kernel, of one input with a whole dictionary at once."""
+"""Mercer kernels and the multi-task product kernel, of one input with all elements of a dictionary."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ CONSTANT, LINEAR, RBF, POLYNOMIAL, ADD, MULTIPLY = OPERATIONS
 
 @compiled
 def inner_inplace(k: Floats, inputs: Floats, x: Floats) -> None:
-    """k ← the inner product of x with each input; four at a time, as they are short."""
+    """k ← the inner product of x with each input, four at a time."""
     m = inputs.shape[0]
     full = m - m % FOUR
     for j in range(0, full, FOUR):
@@ -40,7 +40,7 @@ def gaps_inplace(k: Floats, inputs: Floats, x: Floats) -> None:
 
 @compiled
 def evaluate_inplace(stack: Floats, program: Floats, inputs: Floats, x: Floats) -> None:
-    """stack[0] ← κ(D, x) by the kernel's program, in postfix order, rows of (operation, parameters)."""
+    """stack[0] ← κ(D, x) by the kernel's program: rows (operation, parameters) in postfix order."""
     m, top = inputs.shape[0], -1
     for n in range(program.shape[0]):
         operation, parameter = program[n, 0], program[n, 1]
@@ -70,7 +70,7 @@ def evaluate_inplace(stack: Floats, program: Floats, inputs: Floats, x: Floats) 
 def kernel_inplace(
     k: Floats, inputs: Floats, rows: Ints, relation: Floats, program: Floats, stack: Floats, x: Floats
 ) -> None:
-    """k ← k(D, x) by the multi-task kernel A⁻¹[s, t] κ(x, x'), the relation its row of the task of x."""
+    """k ← k(D, x) by the multi-task kernel A⁻¹[s, t] κ(x, x'); `relation` is the row of A⁻¹ of the task of x."""
     evaluate_inplace(stack, program, inputs, x)
     values = stack[0]
     for j in range(rows.size):
@@ -79,7 +79,7 @@ def kernel_inplace(
 
 @compiled
 def coherent(k: Floats, norms: Floats, kxx: float) -> float:
-    """The coherence of x, the largest |k(x_j, x)| / √(k(x_j, x_j) k(x, x)) of all elements."""
+    """The coherence of x: the largest |k(x_j, x)| / √(k(x_j, x_j) k(x, x)) over all elements."""
     nearest = 0.0
     for j in range(norms.size):
         nearest = max(nearest, k[j] * k[j] / norms[j])

@@ -12,7 +12,7 @@ from braided._compiled import compiled
 from braided._compiled.linear import dot
 from braided.types import Floats
 
-SWEEPS = 60  # many more than a Jacobi method takes
+MOST_SWEEPS = 60  # many more than the Jacobi method needs
 ROUNDING = 1e-15  # of a gradient, relative to weights whose moments have no eigenvalue above 1
 PARALLEL = 1e-12  # cosine below which two rows count as orthogonal
 
@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 
 @compiled
 def shrink_columns_inplace(W: Floats, thresholds: Floats) -> None:
-    """Shorten each column of W by its threshold, to zero where it is no longer than that."""
+    """Shorten each column of W by its threshold, to zero if it is shorter."""
     for k in range(W.shape[1]):
         squares = 0.0
         for t in range(W.shape[0]):
@@ -52,11 +52,11 @@ def rotate_inplace(M: Floats, i: int, j: int, cosine: float, sine: float) -> Non
 def orthogonalise_inplace(rows: Floats, basis: Floats, threshold: float) -> None:
     """Rotate the rows until they are orthogonal, and the basis with them (one-sided Jacobi).
 
-    What is left undone moves the shrunken matrix by less than PARALLEL · threshold, or by rounding.
+    What remains moves the shrunken matrix by less than PARALLEL · threshold, or by rounding.
     """
     n = rows.shape[0]
     squares = np.empty(n)
-    for _ in range(SWEEPS):
+    for _ in range(MOST_SWEEPS):
         for i in range(n):
             squares[i] = dot(rows[i], rows[i])
         floor = max(PARALLEL * threshold, 1e-15 * np.sqrt(squares.max()))
@@ -82,10 +82,10 @@ def orthogonalise_inplace(rows: Floats, basis: Floats, threshold: float) -> None
 
 @compiled
 def shrink_spectrum_inplace(W: Floats, basis: Floats, threshold: float) -> None:
-    """Lower each singular value of W by the threshold, to zero where it is no larger than that.
+    """Lower each singular value of W by the threshold, to zero if it is smaller.
 
-    `basis` is orthogonal, of W's smaller dimension, and turns into the singular vectors on that side: kept for the next
-    matrix, which is nearly the same, they leave little to rotate.
+    `basis` is orthogonal, of the smaller dimension of W, and becomes the singular vectors on that side: a good start
+    for the next matrix, which is nearly the same.
     """
     turned = W.shape[1] < W.shape[0]
     short = np.ascontiguousarray(W.T) if turned else W.copy()
@@ -96,7 +96,7 @@ def shrink_spectrum_inplace(W: Floats, basis: Floats, threshold: float) -> None:
             for k in range(short.shape[1]):
                 rows[i, k] += basis[i, j] * short[j, k]
     orthogonalise_inplace(rows, basis, threshold)
-    for i in range(n):  # what is taken off is of the threshold's size, and so is its rounding
+    for i in range(n):  # subtracting keeps rounding as small as the threshold
         size = np.sqrt(dot(rows[i], rows[i]))
         share = threshold / size if size > threshold else 1.0
         for j in range(n):
@@ -154,7 +154,7 @@ def minimise_inplace(W: Floats, problem: Problem, low_rank: bool, tolerance: flo
         share = (momentum - 1.0) / following
         momentum = following
         for t in range(n_tasks):
-            for k in range(d):  # the slope is affine: what is ahead needs no product of its own
+            for k in range(d):  # the slope is affine: that of `ahead` needs no product
                 ahead[t, k] = new[t, k] + share * (new[t, k] - W[t, k])
                 ahead_slope[t, k] = new_slope[t, k] + share * (new_slope[t, k] - slope[t, k])
                 W[t, k], slope[t, k] = new[t, k], new_slope[t, k]

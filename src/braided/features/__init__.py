@@ -1,8 +1,7 @@
-"""Features: from series to samples (`Lags`), and maps composed with `|` in front of a learner."""
+"""Features: samples from series (`Lags`), and maps that are composed with a learner by `|`."""
 
-from braided.features.base import Chain, FeatureMap
-from braided.features.elm import ELM
-from braided.features.lags import Lags
-from braided.features.scale import Scale
-
-__all__ = ["ELM", "Chain", "FeatureMap", "Lags", "Scale"]
+from braided.features.base import Chain as Chain
+from braided.features.base import FeatureMap as FeatureMap
+from braided.features.elm import ELM as ELM
+from braided.features.lags import Lags as Lags
+from braided.features.scale import Scale as Scale

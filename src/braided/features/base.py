@@ -1,4 +1,4 @@
-"""FeatureMap: what can stand in front of a learner, and the chain of several."""
+"""FeatureMap: a map of inputs to features in front of a learner, and a chain of several."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def width(self, n_features: int) -> int:
-        """Return how many features come of `n_features` inputs."""
+        """Return the number of features for `n_features` inputs."""
 
     @abstractmethod
     def transform(self, X: Floats) -> Floats:
         """Return the features (n, width) of the inputs (n, n_features)."""
 
     def __or__(self, other: FeatureMap) -> Chain:
-        """Compose with a map that follows; a learner that follows does it by itself."""
+        """Compose with a map that follows; `Learner.__ror__` composes with a learner."""
         return Chain((self, other)) if isinstance(other, FeatureMap) else NotImplemented
 
 

@@ -5,8 +5,8 @@
 | H      | `hidden` |        | hidden nodes                             |
 | V      |          | (d, H) | hidden weights, uniform on (−1, 1)       |
 
-x becomes [1, tanh(V'x)]. A learner behind it is linear in these, so it stays exact and convex. Standardise the inputs
-(`Scale`): tanh is linear in small ones and flat in large ones.
+x becomes [1, tanh(V'x)]. The learner behind it is linear in these features, so its problem stays convex. Standardise
+the inputs (`Scale`): tanh is linear for small inputs and flat for large ones.
 
 >>> ELM(hidden=3, seed=0).transform([[0.0, 0.0]])
 array([[1., 0., 0., 0.]])
@@ -37,7 +37,7 @@ def _hidden_weights(n_features: int, hidden: int, seed: int) -> Floats:
 @final
 @dataclass(frozen=True)
 class ELM(FeatureMap):
-    """Random features [1, tanh(V'x)]; the same seed draws the same layer."""
+    """Random features [1, tanh(V'x)]; the same seed gives the same layer."""
 
     hidden: int = 50
     seed: int = 0

@@ -1,16 +1,16 @@
-"""Lags: from series to samples. Each task's own past, and what its neighbours just did, as features of the next step.
+"""Lags: samples from series. The features of a step are the task's own past, and what its neighbours did last.
 
 | feature                 | how many     | what                                                             |
 |-------------------------|--------------|------------------------------------------------------------------|
-| own lags                | `count`      | the last differences of the task (or levels)                     |
-| own level               | `level`      | the task's last level                                            |
+| own lags                | `count`      | the last differences (or levels) of the task                     |
+| own level               | `level`      | the last level of the task                                       |
 | neighbour lags          | `neighbours` | similarity-weighted mean of the neighbours' last differences     |
-| gap                     | `gap`        | the neighbours' weighted mean level, less the task's own         |
+| gap                     | `gap`        | the weighted mean of the neighbours' levels, less the task's own |
 | bias                    | `bias`       | 1                                                                |
 | extras                  | as given     | the last known values of further columns                         |
 
-With `difference=True` the target is the next difference, and `samples.level` is what to add to a forecast of it to
-have the level. A sample that lacks a value of its own, or all of its neighbours', is left out.
+With `difference=True` the target is the next difference; add `samples.level` to a forecast of it for the level. A
+sample is left out if a value of its own is missing, or those of all its neighbours.
 
 >>> import numpy as np
 >>> samples = Lags(2).samples(np.array([[0.0], [1.0], [3.0], [6.0], [10.0]]), tasks=["a"])
@@ -45,22 +45,22 @@ class Samples(NamedTuple):
     X: Floats  # (n, features)
     y: Floats  # (n,) the target: the next difference, or level
     tasks: list[TaskKey]  # (n,)
-    steps: Ints  # (n,) row of the series that y belongs to: the round
-    level: Floats  # (n,) what to add to a forecast of y to have the level
+    steps: Ints  # (n,) the row of the series that y is from: the round
+    level: Floats  # (n,) what to add to a forecast of y for the level
     previous: Floats  # (n,) the task's y one step before
 
     def between(self, first: int, end: int) -> Samples:
-        """Return the samples of the steps from `first` on and before `end`."""
+        """Return the samples of steps from `first` to before `end`."""
         own = slice(*np.searchsorted(self.steps, [first, end]).tolist())
         return Samples._make(column[own] for column in self)
 
 
 class Latest(NamedTuple):
-    """What a forecast of the step after the last needs, one row per task that has it."""
+    """Inputs for a forecast of the step after the last, one row per task that has them."""
 
     X: Floats  # (n, features)
     tasks: list[TaskKey]  # (n,)
-    level: Floats  # (n,) what to add to a forecast to have the level
+    level: Floats  # (n,) what to add to a forecast for the level
 
 
 @final
@@ -73,7 +73,7 @@ class Lags:
     count
         Own lags, 1 or more.
     difference
-        Work on first differences, or on the levels.
+        Work on first differences, or on levels.
     neighbours
         Lags of the neighbours' mean; needs a graph.
     gap
@@ -81,10 +81,10 @@ class Lags:
     bias
         Whether to end with a constant 1.
     fill
-        Whether a past change that is missing counts as no change. Then a sample needs no more than the level before
-        it, and few missing values cost few samples; by default it needs all.
+        Whether a missing past change counts as no change. Then a sample needs only the level before it, and few
+        missing values cost few samples; by default it needs all.
     level
-        Whether to add the task's last level, beside differences: what one that returns to its mean needs.
+        Whether to add the last level beside differences, for a series that returns to its mean.
     """
 
     count: int
@@ -112,7 +112,7 @@ class Lags:
 
     @property
     def n_own(self) -> int:
-        """How many of them, the first, are the task's own past."""
+        """How many features, the first, are the task's own past."""
         return self.count + self.level
 
     @property
@@ -124,56 +124,47 @@ class Lags:
         self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None, extras: Floats | None = None
     ) -> Samples:
         """Return the samples of a panel (steps, tasks), NaN where a value is missing; extras are (steps, tasks, E)."""
-        values, keys = self._checked(levels, tasks, graph)
-        first, n_steps = 1 if self.fill else self.reach, len(values)  # the first step that can have all it needs
-        if n_steps <= first:
-            raise InputError(f"levels has {n_steps} steps: {first + 1} are needed for the lags and one target")
+        first = 1 if self.fill else self.reach  # the first step that can have all features
+        values, keys = self._checked(levels, tasks, graph, first + 1, "for the lags and one target")
         series = self.series(values)
         X, y = self.inputs(values, keys, graph, extras)[first:-1], series[first:]
         complete = ~(np.isnan(X).any(axis=2) | np.isnan(y))
         steps, places = np.nonzero(complete)
-        level = values[first - 1 : n_steps - 1] if self.difference else np.zeros_like(y)
-        previous = series[first - 1 : n_steps - 1]
-        if self.fill:
-            previous = np.nan_to_num(previous)
+        level = values[first - 1 : -1] if self.difference else np.zeros_like(y)
+        previous = np.nan_to_num(series[first - 1 : -1]) if self.fill else series[first - 1 : -1]
         names = np.array(keys, object)[places].tolist()
         return Samples(X[complete], y[complete], names, steps + first, level[complete], previous[complete])
 
     def latest(
         self, levels: ArrayLike, tasks: Any = None, graph: TaskGraph | None = None, extras: Floats | None = None
     ) -> Latest:
-        """Return the inputs for a forecast of the step after the last; a task that lacks a value is left out.
+        """Return the inputs for a forecast of the step after the last; tasks with a missing value are left out.
 
         >>> ahead = Lags(2).latest(np.array([[0.0], [1.0], [3.0]]), tasks=["a"])
         >>> ahead.X, ahead.level
         (array([[2., 1., 1.]]), array([3.]))
         """
-        values, keys = self._checked(levels, tasks, graph)
-        if len(values) < self.reach:
-            raise InputError(f"levels has {len(values)} steps: {self.reach} are needed for the lags")
-        last = None if extras is None else extras[-self.reach :]
-        X = self.inputs(values[-self.reach :], keys, graph, last)[-1]
+        values, keys = self._checked(levels, tasks, graph, self.reach, "for the lags")
+        X = self.inputs(values[-self.reach :], keys, graph, None if extras is None else extras[-self.reach :])[-1]
         level = values[-1] if self.difference else np.zeros(len(keys))
         complete = ~np.isnan(X).any(axis=1)
-        names = [key for key, whole in zip(keys, complete, strict=True) if whole]
-        return Latest(X[complete], names, level[complete])
+        return Latest(X[complete], np.array(keys, object)[complete].tolist(), level[complete])
 
     def series(self, levels: Floats) -> Floats:
-        """Return what is forecast (steps, tasks): the differences, NaN for the first, or the levels."""
+        """Return the series to forecast (steps, tasks): the differences, NaN for the first, or the levels."""
         before = np.full((1, levels.shape[1]), np.nan)
         return np.vstack([before, np.diff(levels, axis=0)]) if self.difference else levels
 
     def inputs(
         self, levels: Floats, keys: tuple[TaskKey, ...], graph: TaskGraph | None, extras: Floats | None = None
     ) -> Floats:
-        """Return what is known before each step and before the one after the last, (steps + 1, tasks, features).
+        """Return the features of each step and of the one after the last, (steps + 1, tasks, features).
 
-        It is NaN where a value is missing, or lies before the first step.
+        They are NaN where a value is missing, or lies before the first step.
         """
         n_steps, n_tasks = levels.shape
         series = self.series(levels)
-        n_extras = 0 if extras is None else extras.shape[2]
-        X = np.full((n_steps + 1, n_tasks, self.n_features + n_extras), np.nan)
+        X = np.full((n_steps + 1, n_tasks, self.n_features + (0 if extras is None else extras.shape[2])), np.nan)
         for k in range(1, self.count + 1):
             X[k:, :, k - 1] = series[: n_steps + 1 - k]
         if self.level:
@@ -197,7 +188,9 @@ class Lags:
             X[1:, :, self.n_features :] = extras
         return X
 
-    def _checked(self, levels: Any, tasks: Any, graph: TaskGraph | None) -> tuple[Floats, tuple[TaskKey, ...]]:
+    def _checked(
+        self, levels: Any, tasks: Any, graph: TaskGraph | None, needed: int, why: str
+    ) -> tuple[Floats, tuple[TaskKey, ...]]:
         values = np.asarray(levels, dtype=np.float64)
         if values.ndim != 2:
             raise InputError(f"levels has shape {values.shape}: give (steps, tasks)")
@@ -206,10 +199,11 @@ class Lags:
             raise InputError(f"levels[{step}, {task}] is {values[step, task]}: use NaN for a missing value")
         if graph is None and (self.neighbours or self.gap):
             raise InputError("neighbour lags and the gap need to know the neighbours: give a graph")
-        given = tasks if tasks is not None else graph.tasks if graph is not None else range(values.shape[1])
-        keys = task_keys(given)
+        keys = task_keys(tasks if tasks is not None else graph.tasks if graph else range(values.shape[1]))
         if len(keys) != values.shape[1]:
             raise InputError(f"{len(keys)} tasks for {values.shape[1]} columns of levels: give one key per column")
+        if len(values) < needed:
+            raise InputError(f"levels has {len(values)} steps: {needed} are needed {why}")
         return values, keys
 
 
@@ -217,22 +211,22 @@ class _Neighbours(NamedTuple):
     """The neighbours of all tasks, one task after the other, in the order of the series."""
 
     ends: Ints  # (T,) where the neighbours of each task end
-    others: Ints  # their places
+    others: Ints  # their positions
     shares: Floats  # their similarities
 
     @classmethod
     def of(cls, graph: TaskGraph, keys: tuple[TaskKey, ...]) -> _Neighbours:
-        """Take them from a graph; negative similarities are no neighbours."""
+        """Return those of a graph; tasks with negative similarity are not neighbours."""
         order = graph.indices(keys)
         S = sparse.csr_array(graph.similarity)[order][:, order].maximum(0.0)
         S.eliminate_zeros()
         return cls(S.indptr[1:].astype(np.int64), S.indices.astype(np.int64), S.data)
 
     def mean(self, values: Floats) -> Floats:
-        """Return their mean (steps, T); 0 for a task without neighbours, NaN where all of them are missing."""
+        """Return their mean (steps, T); 0 for a task without neighbours, NaN if all of them are missing."""
         return mean_of_others(np.ascontiguousarray(values), *self)
 
     @property
     def alone(self) -> Flags:
-        """Which tasks have none."""
+        """Which tasks have no neighbours."""
         return np.diff(self.ends, prepend=0) == 0

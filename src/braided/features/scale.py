@@ -1,4 +1,4 @@
-"""Scale: standardise inputs with means and deviations measured beforehand, on the training part.
+"""Scale: standardise inputs with means and deviations measured beforehand, on past data.
 
 >>> scale = Scale.fit([[0.0, 10.0], [2.0, 10.0], [4.0, 10.0]])
 >>> scale.mean, scale.deviation
@@ -29,7 +29,7 @@ class Scale(FeatureMap):
     deviation: Floats
 
     def __post_init__(self) -> None:
-        """Keep copies of both, checked."""
+        """Check and copy both."""
         mean, deviation = floats(self.mean, "mean", 1).copy(), floats(self.deviation, "deviation", 1).copy()
         if mean.size != deviation.size or (deviation <= 0).any():
             raise InputError(f"deviation is {deviation}: give a value above 0 for each of {mean.size} columns")
@@ -38,7 +38,7 @@ class Scale(FeatureMap):
 
     @classmethod
     def fit(cls, X: Any) -> Scale:
-        """Measure the columns of X; a constant column, such as a bias, is left as it is."""
+        """Measure the columns of X; a constant column, such as a bias, stays unchanged."""
         X = floats(X, "X", 2)
         if len(X) == 0:
             raise InputError("X has no rows: means and deviations need at least one")
@@ -54,5 +54,5 @@ class Scale(FeatureMap):
 
     def transform(self, X: Floats) -> Floats:
         """Return the standardised columns."""
-        with np.errstate(over="ignore"):  # whoever takes the features sees to it that they are finite
+        with np.errstate(over="ignore"):  # the learner checks that features are finite
             return (np.asarray(X, dtype=np.float64) - self.mean) / self.deviation

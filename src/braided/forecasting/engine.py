@@ -49,7 +49,7 @@ from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
 from braided.learners.parts.samples import plain_time
 from braided.types import Floats, Ints
-from braided.validate import MOST_COUNTED, count, insist_numbers, share
+from braided.validate import LARGEST_COUNT, count, insist_numbers, share
 
 JOIN_AFTER = CENTRE_VALUES  # values, on which a new task's units are measured
 MADE_BY_HAND = Origin()
@@ -445,7 +445,7 @@ class Engine:
         n_tasks, n_columns, reach = len(self.tasks), len(self.columns), self.lags.reach
         clipping, n_extras = self.preparation.clipping, self.preparation.n_extras
         for name in COUNTERS:
-            count(getattr(self, name), name, least=0, most=MOST_COUNTED)
+            count(getattr(self, name), name, least=0, most=LARGEST_COUNT)
         for name in ("first_stamp", "last_stamp"):
             count(getattr(self, name), name, least=NEVER, most=LARGEST_STAMP)
         if not isinstance(self.is_dated, bool):

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from braided.types import Floats, Ints
-from braided.validate import MOST_COUNTED, count, insist_numbers
+from braided.validate import LARGEST_COUNT, count, insist_numbers
 
 CONTENDERS = ("model", "single", "no change", "last change")  # the columns of squares
 BINS = 512  # of the curve over time; when they are full, neighbours are merged
@@ -36,7 +36,7 @@ class Record:
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
         for name, shape in (shapes | {"curve": (BINS, 1 + columns)}).items():
             insist_numbers(getattr(self, name), name, shape)
-        count(self.rounds, "rounds of the record", least=0, most=BINS * count(self.width, "width", most=MOST_COUNTED))
+        count(self.rounds, "rounds of the record", least=0, most=BINS * count(self.width, "width", most=LARGEST_COUNT))
 
     @classmethod
     def blank(cls, n_tasks: int) -> Record:

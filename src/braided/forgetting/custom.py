@@ -11,7 +11,7 @@ from braided.forgetting.exponential import Exponential
 from braided.forgetting.steps import Policy, Prior
 from braided.graph import TaskKey
 from braided.types import Flags, Floats
-from braided.validate import LEAST, floats, fraction
+from braided.validate import SMALLEST_FRACTION, floats, fraction
 
 
 @runtime_checkable
@@ -40,8 +40,10 @@ class Custom(Policy):
     def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
         """Ask the policy for its factors."""
         n, fades = clock.opens.size, floats(self.policy.fades(clock.opens), "fades", ndim=2)
-        if fades.shape != (n, 2) or not ((fades >= LEAST) & (fades <= 1.0)).all():
-            raise InputError(f"{self!r} gave fades of shape {fades.shape}: give (samples, 2) values of {LEAST:g} to 1")
+        if fades.shape != (n, 2) or not ((fades >= SMALLEST_FRACTION) & (fades <= 1.0)).all():
+            raise InputError(
+                f"{self!r} gave fades of shape {fades.shape}: give (samples, 2) values of {SMALLEST_FRACTION:g} to 1"
+            )
         steps = self._no_steps(n, prior)
         steps.fades[:, :2] = fades
         return steps

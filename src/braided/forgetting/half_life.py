@@ -13,7 +13,7 @@ from braided._compiled.batch import NO_ROUND, Clock, Steps
 from braided.errors import InputError
 from braided.forgetting.steps import Policy, Prior
 from braided.graph import TaskKey
-from braided.validate import LEAST, positive
+from braided.validate import SMALLEST_FRACTION, positive
 
 
 @final
@@ -48,5 +48,5 @@ class HalfLife(Policy):
             raise InputError("HalfLife goes by the clock: give the time stamps of the samples as rounds=")
         before = np.append(clock.last if clock.last != NO_ROUND else labels[:1], labels[:-1])[: labels.size]
         elapsed = np.maximum(labels.astype(np.float64) - before, 0.0)
-        moves = np.where(clock.opens, np.maximum(0.5 ** (elapsed / self.duration), LEAST), 0.0)
+        moves = np.where(clock.opens, np.maximum(0.5 ** (elapsed / self.duration), SMALLEST_FRACTION), 0.0)
         return self._no_steps(labels.size, prior)._replace(moves=moves, noise=np.zeros_like(prior.covariance))

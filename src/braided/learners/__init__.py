@@ -1,4 +1,4 @@
-"""The learners, one a file."""
+"""The learners, one per file."""
 
 from braided.learners.base import Learner
 from braided.learners.composed import Composed

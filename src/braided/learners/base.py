@@ -1,8 +1,8 @@
 """Learner: the contract every learner keeps, and the boundary where inputs are checked, once.
 
-A learner file says how to start, how to forecast and how to learn; everything a caller can do wrong is dealt with
-here, before anything is changed. Samples come in *groups* that are forecast before any of them is learned: one sample
-each in the interleaved protocol, a whole round in the synchronous one.
+A learner file says how to start, forecast and learn; wrong arguments are refused here, before anything changes.
+Samples come in *groups*, which are forecast before any of their samples is learned: one sample each in the interleaved
+protocol, a whole round in the synchronous one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,51 +21,54 @@ from braided._compiled.step import UNUSUAL
 from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey, Tasks, insist_graph
-from braided.learners.parts.samples import as_label, as_labels, as_weights, grouping
+from braided.learners.parts.samples import as_label, as_labels, as_weights, batch_of_one, grouping
 from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import count, floats, not_negative, real, same_length, stored_integer
 
-MOST = 1e300  # of a ratio
+LARGEST_SPREAD = 1e300  # beyond it, the ratio of variances is infinite
 NOTHING: Floats = np.empty(0)
 FLOAT = np.dtype(np.float64)
-ONE_GROUP, NO_LABELS, OPENS = (
-    np.array([1]),
-    np.array([NO_ROUND]),
-    (np.array([False]), np.array([True])),
-)  # of one sample
-MISSING = "drop the sample, or fill the value, beforehand"
+FILL_MISSING = "drop the sample, or fill the value, beforehand"
 RESCALE = "scale features and targets to about 1, raise the penalty, or reset the model"
 
 
 class Health(NamedTuple):
-    """How a learner is: what to look at after a year without watching it."""
+    """The condition of a learner: what to look at when it has run unattended for a year."""
 
     samples: int  # learned
-    guarded: int = 0  # how often the arithmetic had to be rescued
-    largest_variance: float = np.nan  # of a weight, over that of the noise; NaN where there is none
-    spread: float = np.nan  # the largest variance over the smallest: at most the condition of P
-    dictionary: int = 0  # inputs that are kept, by kernel learners
-    unusual: int = 0  # samples that were given less weight, by robust learners
+    guarded: int = 0  # interventions of the guard against wind-up
+    largest_variance: float = np.nan  # of a weight, over the variance of the noise; NaN if the learner has none
+    spread: float = np.nan  # the largest variance over the smallest: a lower bound of the condition number of P
+    dictionary: int = 0  # inputs kept by a kernel learner
+    unusual: int = 0  # samples that a robust learner has given less weight
 
     @classmethod
     def of(cls, samples: int, guarded: int, variances: Floats, errors: Floats, dictionary: int = 0) -> Health:
-        """Tell it from the variances of the weights, and errors as `filters.Filters` has them."""
+        """Return the health given the variances of the weights and the errors, as in `filters.Filters`."""
         largest, spread, unusual = np.nan, np.nan, int(errors[-1, UNUSUAL])
         if variances.size:
             largest, least = float(variances.max()), float(variances.min())
-            spread = largest / least if largest < MOST * least else np.inf
+            spread = largest / least if largest < LARGEST_SPREAD * least else np.inf
         return cls(samples, guarded, largest, spread, dictionary, unusual)
+
+
+class Options(TypedDict, total=False):
+    """Options of `Learner.progressive`, for its overloads."""
+
+    rounds: Any
+    weights: ArrayLike | None
+    interleaved: bool
 
 
 class Learner(ABC):
     """An online learner of many tasks.
 
-    Subclasses are final. They set their parameters, then call `super().__init__`, and implement `_start`,
-    `_predict`, `_progressive`, `_joined` and `_left`. `state` is a named tuple of arrays, changed in place.
+    Subclasses set their parameters, then call `super().__init__`, and implement `_start`, `_predict`, `_progressive`,
+    `_joined` and `_left`. `state` is a named tuple of arrays, changed in place.
     """
 
-    parameters: ClassVar[tuple[str, ...]] = ()  # arguments of __init__ beyond graph and n_features, and attributes
+    parameters: ClassVar[tuple[str, ...]] = ()  # arguments of __init__ after the first two; all are attributes
     has_std: bool = False  # whether forecasts come with a standard deviation
     shares: bool = True  # whether the edges of the graph matter
 
@@ -73,20 +76,18 @@ class Learner(ABC):
     n_features: int
     state: Any
     samples: int  # learned so far
-    _last_round: int = NO_ROUND  # label of the round learned last
+    _last_round: int = NO_ROUND  # label of the round learned last; a batch carries it to the policy of forgetting
 
     def __init__(self, graph: TaskGraph, n_features: int) -> None:
-        """Check what all learners share, and start."""
+        """Check the arguments that all learners have, and start."""
         insist_graph(graph)
-        self.graph = graph
-        self.n_features = count(n_features, "n_features")
-        with numerical_errors(
-            f"{type(self).__name__} can't start from this graph", "bring penalty and ridge closer to 1"
-        ):
+        self.graph, self.n_features = graph, count(n_features, "n_features")
+        what = f"{type(self).__name__} can't start from this graph"
+        with numerical_errors(what, "bring penalty and ridge closer to 1"):
             self._derive(graph)
             self.reset()
 
-    # What a learner is made of ---------------------------------------------------------------------------------
+    # What a learner implements ---------------------------------------------------------------------------------
 
     def _derive(self, graph: TaskGraph) -> None:  # noqa: B027 (most learners derive nothing)
         """Compute what follows from the graph and the parameters alone."""
@@ -104,17 +105,17 @@ class Learner(ABC):
         """Forecast and learn group by group; return how many samples could be learned."""
 
     def _absorb(self, batch: Batch) -> int:
-        """Learn without anybody asking for forecasts; for learners that save work by it."""
+        """Learn without forecasts; for learners that save work by it."""
         return self._progressive(batch, np.empty(len(batch.X)), np.empty(0))
 
     def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
-        """Learn one sample without any ado, or change nothing; for learners that can."""
+        """Fast path for one sample; returns False, state unchanged, if unsupported."""
         return False
 
     def _run_or_replay(
         self, run: Callable[[Batch, Floats, Floats], int], batch: Batch, mean: Floats, std: Floats
     ) -> int:
-        """Run samples that may move all weights; one that can't be learned then has moved none: run up to it anew."""
+        """Run a batch in which a new round moves all weights; undo that of a round whose first sample fails."""
         before = type(self.state)._make(array.copy() for array in self.state)
         learned = run(batch, mean, std)
         if learned < len(batch.X) and batch.opens[learned]:
@@ -138,7 +139,7 @@ class Learner(ABC):
         return self.graph.tasks
 
     def reset(self) -> None:
-        """Forget every sample; tasks that joined stay, tasks that left stay away."""
+        """Forget all samples; tasks that joined stay, tasks that left stay away."""
         self.state = self._start()
         self.samples = 0
         self._last_round = NO_ROUND
@@ -150,7 +151,7 @@ class Learner(ABC):
     @overload
     def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool) -> float | tuple[float, float]: ...
     def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool = False) -> float | tuple[float, float]:
-        """Forecast one sample, x (n_features,); with its standard deviation if asked."""
+        """Forecast one sample, x (n_features,), and its standard deviation `with_std`."""
         X, position = self._one_input(x).reshape(1, -1), np.array([self.graph.index(task)])
         mean, std = self._unfilled(1, with_std)
         self._predict(X, position, mean, std)
@@ -165,7 +166,7 @@ class Learner(ABC):
     @overload
     def predict_many(self, X: ArrayLike, tasks: Tasks, *, with_std: bool) -> Floats | tuple[Floats, Floats]: ...
     def predict_many(self, X: ArrayLike, tasks: Tasks, *, with_std: bool = False) -> Floats | tuple[Floats, Floats]:
-        """Forecast many samples, X (n, n_features) and tasks (n,), all from the model as it is."""
+        """Forecast many samples, X (n, n_features) and tasks (n,), learning nothing in between."""
         X = self._inputs(X)
         positions = self.graph.indices(tasks)
         same_length(positions, "tasks", len(X))
@@ -174,7 +175,7 @@ class Learner(ABC):
         return (_finite(mean), std) if with_std else _finite(mean)
 
     def learn_one(self, x: ArrayLike, y: float, *, task: TaskKey, weight: float = 1.0, round: Any = None) -> None:
-        """Learn one sample; `weight` w counts it w times, `round` is its round's label or time stamp."""
+        """Learn one sample; `weight` w counts it w times, `round` is the label or time stamp of its round."""
         x, position = self._one_input(x), self.graph.index(task)
         y, weight = real(y, "y"), not_negative(weight, "weight")
         label = NO_ROUND if round is None else as_label(round)
@@ -183,53 +184,27 @@ class Learner(ABC):
             self.samples += 1
             self._last_round = label
             return
-        sample = x.reshape(1, -1), np.array([y]), np.array([position]), np.array([weight])
-        labels = NO_LABELS if round is None else np.array([label])
-        batch = Batch(*sample, ONE_GROUP, OPENS[opens], labels, self._last_round)
+        batch = batch_of_one(x, y, position, weight, opens, label, self._last_round)
         self._account(batch, self._absorb(batch))
 
     def learn_many(
         self, X: ArrayLike, y: ArrayLike, tasks: Tasks, *, weights: ArrayLike | None = None, rounds: Any = None
     ) -> None:
-        """Learn many samples in order; with `rounds`, learners that work by round take each as one."""
+        """Learn many samples in order; with `rounds`, learners that work round by round learn each as a whole."""
         batch = self._samples(X, y, tasks, weights, rounds, grouped=True)
         self._account(batch, self._absorb(batch))
 
     @overload
     def progressive(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Tasks,
-        *,
-        rounds: Any = None,
-        weights: ArrayLike | None = None,
-        interleaved: bool = False,
-        with_std: Literal[False] = False,
+        self, X: ArrayLike, y: ArrayLike, tasks: Tasks, *, with_std: Literal[False] = False, **options: Unpack[Options]
     ) -> Floats: ...
     @overload
     def progressive(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Tasks,
-        *,
-        rounds: Any = None,
-        weights: ArrayLike | None = None,
-        interleaved: bool = False,
-        with_std: Literal[True],
+        self, X: ArrayLike, y: ArrayLike, tasks: Tasks, *, with_std: Literal[True], **options: Unpack[Options]
     ) -> tuple[Floats, Floats]: ...
     @overload
     def progressive(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Tasks,
-        *,
-        rounds: Any = None,
-        weights: ArrayLike | None = None,
-        interleaved: bool = False,
-        with_std: bool,
+        self, X: ArrayLike, y: ArrayLike, tasks: Tasks, *, with_std: bool, **options: Unpack[Options]
     ) -> Floats | tuple[Floats, Floats]: ...
     def progressive(
         self,
@@ -245,13 +220,13 @@ class Learner(ABC):
         """Forecast, then learn, all in one call.
 
         With `rounds` (labels or time stamps, in order) a whole round is forecast before any of it is learned: the
-        synchronous protocol, what a forecaster can really do. Without, or with `interleaved=True` (where `rounds`
-        only tells the time), every sample is learned before the next is forecast: the paper's protocol, in which a
-        forecast may already know other tasks' values of the same moment.
+        synchronous protocol, as a forecaster in use must work. Without, or with `interleaved=True` (where `rounds` is
+        only the clock), every sample is learned before the next is forecast: the paper's protocol, in which a forecast
+        may already know other tasks' values of the same moment.
 
-        Labels rise within a call. The first one continues the last round learned if it is the same, and else opens
-        a new round. A round that is cut by calls is forecast in parts, the later ones knowing the earlier. Columns are
-        matched by position, whatever index a data frame has.
+        Labels rise within a call. If the first equals that of the last round learned it continues that round, else it
+        opens a new one. A round split over two calls is forecast in two parts, the second knowing the first. Columns
+        are matched by position; the index of a data frame is ignored.
         """
         batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
         mean, std = self._unfilled(len(batch.X), with_std)
@@ -259,23 +234,23 @@ class Learner(ABC):
         return (_finite(mean, std), std) if with_std else _finite(mean)
 
     def add_task(self, task: TaskKey, similar_to: Mapping[TaskKey, float] | None = None) -> None:
-        """Let a task join, alike to others as told; learners without a graph have no use for `similar_to`."""
+        """Add a task with these similarities to others; learners without a graph ignore `similar_to`."""
         graph = self.graph.join(task, similar_to)
         if not self.shares:
             graph = TaskGraph.independent(graph.tasks)
-        with numerical_errors(f"task {task!r} can't join, and the model is as it was", RESCALE):
+        with numerical_errors(f"task {task!r} can't join; the model is unchanged", RESCALE):
             self._settle(graph, self._joined(graph))
 
     def remove_task(self, task: TaskKey) -> None:
-        """Let a task leave."""
+        """Remove a task."""
         position = self.graph.index(task)
         graph = self.graph.leave(task)
-        with numerical_errors(f"task {task!r} can't leave, and the model is as it was", RESCALE):
+        with numerical_errors(f"task {task!r} can't leave; the model is unchanged", RESCALE):
             self._settle(graph, self._left(graph, position))
 
     @property
     def health(self) -> Health:
-        """What it has learned, and how its arithmetic is."""
+        """How much it has learned, and the condition of its arithmetic."""
         return Health(self.samples)
 
     @property
@@ -284,7 +259,7 @@ class Learner(ABC):
         raise AttributeError(f"{type(self).__name__} has no coef: it is not linear in its features")
 
     def __copy__(self) -> Self:
-        """Return a copy that shares no state: what one learns, the other does not."""
+        """Return a copy that shares no state."""
         return copy.deepcopy(self)
 
     def __ror__(self, features: FeatureMap) -> Learner:
@@ -294,35 +269,35 @@ class Learner(ABC):
         return Composed(features, self) if isinstance(features, FeatureMap) else NotImplemented
 
     def __repr__(self) -> str:
-        """Say what this is, and what it has seen."""
-        given = "".join(f", {name}={getattr(self, name)!r}" for name in self.parameters)
-        return (
-            f"{type(self).__name__}({self.graph!r}, n_features={self.n_features}{given}) after {self.samples} samples"
-        )
+        """Show the parameters and the number of samples."""
+        given = "".join(f", {name}={value!r}" for name, value in self._parameters().items())
+        name = type(self).__name__
+        return f"{name}({self.graph!r}, n_features={self.n_features}{given}) after {self.samples} samples"
 
     # The boundary ----------------------------------------------------------------------------------------------
 
     def with_features(self, n_features: int) -> Self:
         """Return a fresh learner of the same kind and parameters for another number of features."""
-        return type(self)(self.graph, n_features, **{name: getattr(self, name) for name in self.parameters})
+        return type(self)(self.graph, n_features, **self._parameters())
+
+    def _parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parameters}
 
     def _one_input(self, x: Any) -> Floats:
         plain = type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (self.n_features,) and x.flags.carray
-        if plain and math.isfinite(sum(x.tolist())):  # what most calls have, at once; a sum that overflows may be fine
+        if plain and math.isfinite(sum(x.tolist())):  # the fast path of most calls; a sum may overflow without harm
             return x
-        x = floats(x, "x", 1, MISSING)
-        if x.size != self.n_features:
-            raise InputError(f"x has {x.size} values, the model has n_features={self.n_features}")
-        return x
+        return self._inputs(x, "x", 1)
 
-    def _inputs(self, X: Any) -> Floats:
-        X = floats(X, "X", 2, MISSING)
-        if X.shape[1] != self.n_features:
-            raise InputError(f"X has {X.shape[1]} columns, the model has n_features={self.n_features}")
+    def _inputs(self, values: Any, name: str = "X", ndim: int = 2) -> Floats:
+        X = floats(values, name, ndim, FILL_MISSING)
+        if X.shape[-1] != self.n_features:
+            what = "columns" if ndim == 2 else "values"
+            raise InputError(f"{name} has {X.shape[-1]} {what}, the model has n_features={self.n_features}")
         return X
 
     def _samples(self, X: Any, y: Any, tasks: Any, weights: Any, rounds: Any, grouped: bool) -> Batch:
-        X, y, positions = self._inputs(X), floats(y, "y", 1, MISSING), self.graph.indices(tasks)
+        X, y, positions = self._inputs(X), floats(y, "y", 1, FILL_MISSING), self.graph.indices(tasks)
         weights = np.ones(len(X)) if weights is None else as_weights(weights)
         labels = np.full(len(X), NO_ROUND) if rounds is None else as_labels(rounds)
         for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
@@ -337,20 +312,20 @@ class Learner(ABC):
             task = self.tasks[batch.tasks[learned]]
             made = int(batch.ends[np.searchsorted(batch.ends, learned, side="right")])
             raise NumericalError(
-                f"{type(self).__name__} broke down at sample {learned} (task {task!r}) and holds those before it: "
-                "scale features and targets to about 1, raise the penalty, or forget more slowly",
+                f"{type(self).__name__} broke down at sample {learned} (task {task!r}) and has learned those before "
+                "it: scale features and targets to about 1, raise the penalty, or forget more slowly",
                 forecasts=mean[:learned].tolist(),
                 made=(mean[:made].tolist(), std[:made].tolist()),
             )
 
     def _unfilled(self, n: int, with_std: bool) -> tuple[Floats, Floats]:
         if with_std and not self.has_std:
-            raise InputError(f"{type(self).__name__} has no variance: ask for forecasts without with_std")
+            raise InputError(f"{type(self).__name__} has no variance: call it without with_std")
         return np.empty(n), np.empty(n if with_std else 0)
 
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
-        """Refuse loaded arrays that compiled code could not rely on, before anything of their size is allocated."""
+        """Refuse loaded arrays of wrong shapes or values, before a learner of their size is allocated."""
         for name, array in arrays.items():
             if not isinstance(array, np.ndarray):
                 raise InputError(f"{name} is a {type(array).__name__}: it must be an array")
@@ -364,11 +339,11 @@ class Learner(ABC):
         self.graph, self.state = graph, state
 
     def dump(self) -> dict[str, Any]:
-        """Return all that makes this learner: parts, numbers and arrays, for `braided.save`."""
+        """Return the content of this learner, parts, numbers and arrays, for `braided.save`."""
         return {
             "graph": self.graph,
             "n_features": self.n_features,
-            "parameters": {name: getattr(self, name) for name in self.parameters},
+            "parameters": self._parameters(),
             "state": self.state._asdict(),
             "samples": self.samples,
             "last_round": self._last_round,
@@ -376,7 +351,7 @@ class Learner(ABC):
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
-        """Return the learner that `dump` came from; raise InputError if it is inconsistent."""
+        """Return the learner whose `dump` this is; raise InputError if it is inconsistent."""
         graph, d = dumped["graph"], count(dumped["n_features"], "n_features")
         insist_graph(graph)
         cls._check_arrays(dumped["state"], graph.n_tasks, d)

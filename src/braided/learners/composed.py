@@ -34,9 +34,9 @@ class Composed(Learner):
         self.has_std, self.shares = learner.has_std, learner.shares
         super().__init__(learner.graph, learner.n_features)
 
-    @property
+    @property  # a feature map has no state: that of the learner is all there is
     def state(self) -> Any:
-        """The learner's state; a feature map has none."""
+        """The state of the learner."""
         return self.learner.state
 
     @state.setter
@@ -45,7 +45,7 @@ class Composed(Learner):
 
     @property
     def samples(self) -> int:
-        """The samples that the learner has learned."""
+        """The number of samples that the learner has learned."""
         return self.learner.samples
 
     @samples.setter
@@ -54,16 +54,16 @@ class Composed(Learner):
 
     @property
     def health(self) -> Health:
-        """The learner's."""
+        """The health of the learner."""
         return self.learner.health
 
     @property
     def coef(self) -> Floats:
-        """The learner's weights, one column per feature."""
+        """The weights of the learner, one column per feature."""
         return self.learner.coef
 
     def _derive(self, graph: TaskGraph) -> None:
-        self.learner._derive(graph)  # first: it may refuse the graph, and then nothing changes
+        self.learner._derive(graph)  # first, as it may refuse the graph
         self.learner.graph = graph
 
     def _start(self) -> Any:
@@ -77,9 +77,8 @@ class Composed(Learner):
 
     def _transform(self, X: Floats) -> Floats:
         name = f"features of {type(self.features).__name__}"
-        features = floats(self.features.transform(X), name, ndim=2)
-        if features.shape != (len(X), self.learner.n_features):
-            expected = (len(X), self.learner.n_features)
+        features, expected = floats(self.features.transform(X), name, ndim=2), (len(X), self.learner.n_features)
+        if features.shape != expected:
             raise InputError(f"{name} have shape {features.shape}, but its width says {expected}")
         return features
 
@@ -97,18 +96,19 @@ class Composed(Learner):
         return Composed(self.features, self.learner.with_features(n_features))
 
     def dump(self) -> dict[str, Any]:
-        """Return the two parts, and what only their composition knows."""
-        names = ("features", "learner", "n_features", "_last_round")
-        return {name: getattr(self, name) for name in names}
+        """Return the two parts, the number of inputs and the clock."""
+        return {name: getattr(self, name) for name in ("features", "learner", "n_features", "_last_round")}
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Composed:
-        """Return the composition that `dump` came from, made of its parts as they are."""
+        """Return the composition whose `dump` this is."""
         features, learner, n_features = dumped["features"], dumped["learner"], count(dumped["n_features"], "n_features")
         if not (isinstance(features, FeatureMap) and isinstance(learner, Learner)):
             raise InputError(f"a {type(features).__name__} and a {type(learner).__name__} can't be composed")
         if features.width(n_features) != learner.n_features:
-            raise InputError(f"the features are {features.width(n_features)}, the learner has {learner.n_features}")
+            raise InputError(
+                f"{features.width(n_features)} features for a learner with n_features={learner.n_features}"
+            )
         model = cls.__new__(cls)
         model.features, model.learner, model.graph, model.n_features = features, learner, learner.graph, n_features
         model.has_std, model.shares = learner.has_std, learner.shares

@@ -1,4 +1,4 @@
-"""GraphRidge: the batch solution of the graph-regularised problem, solved anew when it is asked for.
+"""GraphRidge: the batch solution of the graph-regularised problem, solved when a forecast is asked for.
 
 | symbol | name        | shape     | meaning                                             |
 |--------|-------------|-----------|-----------------------------------------------------|
@@ -7,8 +7,8 @@
 | ψ_t    |             | (T, d)    | sum of y x of task t                                |
 | w      | `coef`      | (T, d)    | (blkdiag Φ_t + λA ⊗ I)⁻¹ ψ, Eq. 24                  |
 
-Holds moments only, never the samples. A dense graph is solved by Cholesky, a sparse one by a sparse factorisation
-(SciPy's SuperLU, in symmetric mode). Where every sample changes the answer, MTWRLS gives the same one faster.
+Keeps moments only, never the samples. A dense graph is solved by Cholesky, a sparse one by a sparse factorisation
+(SciPy's SuperLU, in symmetric mode). If you need the solution after every sample, MTWRLS gives the same one faster.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
@@ -30,10 +30,10 @@ from typing import final
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
-from scipy.sparse.linalg import splu
 
 from braided.graph import TaskGraph
 from braided.learners.parts.moments import MomentLearner
+from braided.matrices import sparse_factor
 from braided.types import Floats, Ints
 
 Solve = Callable[[Floats], Floats]
@@ -44,7 +44,7 @@ class GraphRidge(MomentLearner):
     """Batch graph-regularised ridge regression."""
 
     has_std = True
-    _system: Solve  # solves the system that the weights are the solution of
+    _system: Solve  # the factorised system
 
     def __init__(self, graph: TaskGraph, n_features: int, penalty: float = 1.0) -> None:
         super().__init__(graph, n_features, penalty)
@@ -71,9 +71,7 @@ class GraphRidge(MomentLearner):
         A, d = self.graph.relation, self.n_features
         if self.graph.is_sparse:
             data = sparse.block_diag(list(self.state.inputs), format="csc")
-            system = (data + sparse.kron(self.penalty * A, sparse.eye_array(d))).tocsc()
-            options = {"SymmetricMode": True}
-            solve: Solve = splu(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve
+            solve: Solve = sparse_factor(data + sparse.kron(self.penalty * A, sparse.eye_array(d))).solve
             return solve
         dense = np.zeros((len(A) * d, len(A) * d))
         blocks, each, place = dense.reshape(len(A), d, len(A), d), np.arange(len(A)), np.arange(d)

@@ -14,7 +14,7 @@ from braided.types import Floats
 class L21(NormLearner):
     """Joint feature selection: a feature is used by all tasks or by none; T = 1 is the lasso.
 
-    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
+    `tasks` are keys, or a graph, of which only the keys are used.
     """
 
     _low_rank = False
@@ -34,7 +34,7 @@ class L21(NormLearner):
 
     @staticmethod
     def _violation(G: Floats, W: Floats, penalty: float, least: float) -> float:
-        """‖G_k + λW_k/‖W_k‖‖ where the column W_k is not zero (it is exactly or not at all), else ‖G_k‖ − λ."""
+        """‖G_k + λW_k/‖W_k‖‖ of columns W_k that are not (exactly) zero, ‖G_k‖ − λ of the others."""
         sizes = np.linalg.norm(W, axis=0)
         used = sizes > 0
         rest = np.linalg.norm(G + penalty * W / np.where(used, sizes, 1.0), axis=0)

@@ -3,14 +3,14 @@
 | symbol | name         | shape     | meaning                                                     |
 |--------|--------------|-----------|-------------------------------------------------------------|
 | λ      | `penalty`    |           | weight of the graph and its ridge                           |
-| ρ      | `rho`        |           | how strongly the two copies of the weights are held together|
-| σ      | `forgetting` |           | what a task's data fade by when the task is seen            |
+| ρ      | `rho`        |           | how strongly the two copies of the weights are tied         |
+| σ      | `forgetting` |           | factor by which a task's data fade at each of its samples   |
 | W      | `coef`       | (T, d)    | weights that fit the data, w_t = (R_t + ρI)⁻¹(p_t + ρ(z_t − u_t)) |
 | Z, U   |              | (T, d)    | weights that fit the graph, ρ(λA + ρI)⁻¹(W + U); duals      |
 
-One iteration for what is learned at once: a round in `learn_many` and `progressive` with `rounds=`, a sample otherwise.
-So it only follows the solution that MTWRLS holds; on data that stay the same it converges to it. Without forgetting, a
-sample of weight 0 is an iteration without new data.
+It iterates once per round in `learn_many` and `progressive` with `rounds=`, and otherwise once per sample. So it lags
+behind the solution, which MTWRLS holds exactly, and converges to it when no new data come. Without forgetting, a sample
+of weight 0 is an iteration without new data.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph.pooled(["a", "b"])
@@ -96,10 +96,8 @@ class MADMM(Learner):
 
     def _joined(self, graph: TaskGraph) -> Consensus:
         arrived = arrival(graph)
-        return appended(self.state, self._empty(1))._replace(
-            weights=expected_weights(arrived, self.state.weights),
-            copies=expected_weights(arrived, self.state.copies),
-        )
+        weights, copies = (expected_weights(arrived, W) for W in (self.state.weights, self.state.copies))
+        return appended(self.state, self._empty(1))._replace(weights=weights, copies=copies)
 
     def _left(self, graph: TaskGraph, position: int) -> Consensus:
         return without(self.state, position)

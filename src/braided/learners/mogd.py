@@ -7,9 +7,9 @@
 | A      |           | (T, T) | relation matrix of the graph                   |
 | w      | `coef`    | (T, d) | the tasks' weights                             |
 
-When task t is seen: w_t ← w_t − 2η_i [−e x + λ Σ_j A_tj w_j]. Costs O(d · neighbours) per sample, has no memory but
-the weights, and goes astray, in the end with a NumericalError, where
-the step is too long for the data: choose it by a progressive run over past data.
+A sample of task t moves w_t ← w_t − 2η_i [−e x + λ Σ_j A_tj w_j]. Costs O(d · neighbours) and keeps only the weights.
+It diverges, in the end with a NumericalError, if the step is too long for the data: choose it by a progressive run over
+past data.
 
 >>> import braided as bd
 >>> model = bd.MOGD(bd.TaskGraph.pooled(["a", "b"]), n_features=1, penalty=0.1, step=0.25)
@@ -36,7 +36,7 @@ from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.parts.joining import arrival, expected_weights
 from braided.types import Floats, Ints
-from braided.validate import MOST_COUNTED, insist_integers, insist_numbers, positive
+from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers, positive
 
 
 @final
@@ -73,7 +73,7 @@ class MOGD(Learner):
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
         insist_numbers(arrays["weights"], "weights", (n_tasks, d))
-        insist_integers(arrays["steps"], "steps", (1,), 0, MOST_COUNTED)
+        insist_integers(arrays["steps"], "steps", (1,), 0, LARGEST_COUNT)
 
     def _joined(self, graph: TaskGraph) -> Descent:
         weights = expected_weights(arrival(graph), self.state.weights)

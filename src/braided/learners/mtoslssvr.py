@@ -1,13 +1,13 @@
 """MTOSLSSVR: multi-task online sparse least squares support vector regression, Algorithm 2 of the paper.
 
-Kernel recursive least squares with the multi-task kernel k((x,s),(x',t)) = A⁻¹[s,t] κ(x,x'), on a dictionary that
-takes up an input only if those it has can't express it.
+Kernel recursive least squares with the multi-task kernel k((x,s),(x',t)) = A⁻¹[s,t] κ(x,x'), on a dictionary of inputs.
+An input joins the dictionary only if those in it can't express it.
 
 | symbol | name           | shape  | meaning                                                        |
 |--------|----------------|--------|----------------------------------------------------------------|
 | λ      | `penalty`      |        | weight of the graph and its ridge against the data             |
-| ν      | `novelty`      |        | squared distance (Eq. 29) above which an input is news         |
-| D      | `dictionary`   | (m, d) | the inputs taken up, and their tasks                           |
+| ν      | `novelty`      |        | squared distance (Eq. 29) above which an input joins           |
+| D      | `dictionary`   | (m, d) | the inputs that joined, and their tasks                        |
 | α      | `dual_coef`    | (m,)   | their weights                                                  |
 | K = U'U|                | (m, m) | their kernel matrix; U is what is stored                       |
 | P̃      |                | (m, m) | (Φ'Φ + λI)⁻¹ in the coordinates φ = U⁻ᵀk; the paper's P is U'P̃U|
@@ -48,25 +48,25 @@ class MTOSLSSVR(KernelLearner):
     graph, n_features, penalty
         As for MTWRLS.
     kernel
-        "linear", "rbf" (of width √(d/2), for standardised features), a kernel of `braided.kernels`, or a
-        function(X, x) of your own, which runs in Python and can't be saved.
+        "linear", "rbf" (of width √(d/2), for standardised features), a kernel of `braided.kernels`, or a Python
+        function(X, x), which is slower and can't be saved.
     novelty
         ν, 0 or more, in the units of k(x, x); a share of k(x, x) with `novelty_relative=True`.
     budget
-        The most elements that are kept. Beyond it, the one without which the forecasts of late inputs (ten times as
-        many as the budget) would change least has to go, and with it what it alone could express.
+        The largest size of the dictionary. Beyond it, the element whose removal changes the forecasts of recent inputs
+        (ten times as many as the budget) least is dropped, with all that it alone could express.
     coherence
-        In (0, 1]: an input whose kernel with an element is more than this share of what it is with itself is no news,
-        however novel. 1 leaves it to the novelty.
+        In (0, 1]: an input whose normalised kernel with an element exceeds this does not join, however novel it is.
+        1 leaves it to the novelty.
     forgetting
-        `Restore(ρ)`, towards the prior, once a round, or `Directional(σ)`; 1 for none.
+        `Restore(ρ)`, towards the prior once a round, or `Directional(σ)`; 1 for none.
     robust, noise
         As for MTWRLS.
     """
 
     @property
     def dictionary(self) -> tuple[Floats, list[TaskKey | None]]:
-        """The inputs taken up, and their tasks; None stands for a task that has left."""
+        """The inputs in the dictionary, and their tasks; None for a task that has left."""
         m = int(self.state.sizes[0])
         tasks = dict(zip(self.state.places[:, 1].tolist(), self.tasks, strict=True))
         return self.state.inputs[0, :m].copy(), [tasks.get(row) for row in self.state.rows[0, :m].tolist()]
@@ -81,10 +81,10 @@ class MTOSLSSVR(KernelLearner):
         return self._empty(1, self.graph.inverse, places.astype(np.int64))
 
     def _joined(self, graph: TaskGraph) -> Dictionaries:
-        """The samples stay as the dictionary represents them, and are fitted anew with the enlarged prior."""
+        """The samples stay as the dictionary represents them, and are refitted with the enlarged prior."""
         arrived = arrival(graph)
         rows = self.state.places[:, 1]
-        known = len(self.state.prior)  # tasks that left may still be there, as rows that nobody asks for
+        known = len(self.state.prior)  # with the rows of tasks that left
         prior, *_ = enlarge(self.state.prior, np.zeros((known, 1)), arrived._replace(near=rows[arrived.near]), 1.0)
         places = np.vstack([self.state.places, [0, known]])
         errors = errors_with_one_more(self.state.errors)
@@ -94,7 +94,7 @@ class MTOSLSSVR(KernelLearner):
         return state
 
     def _left(self, graph: TaskGraph, position: int) -> Dictionaries:
-        """Marginalise: inputs of the task stay in the dictionary, for they carry forecasts of the others."""
+        """Marginalise: the task's inputs stay in the dictionary, as forecasts of other tasks depend on them."""
         places = np.delete(self.state.places, position, axis=0)
         rows = self.state.rows.copy()
         m = int(self.state.sizes[0])

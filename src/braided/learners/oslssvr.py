@@ -34,12 +34,7 @@ from braided.types import Ints
 class OSLSSVR(KernelLearner):
     """Online sparse least squares support vector regression, one dictionary per task.
 
-    Parameters as for MTOSLSSVR; all dictionaries have room for what the largest needs.
-
-    >>> model = OSLSSVR(["north", "south"], n_features=1, kernel="rbf")
-    >>> model.learn_one([0.5], 1.0, task="north")
-    >>> model.predict_one([0.5], task="north"), model.predict_one([0.5], task="south")
-    (0.5, 0.0)
+    Parameters as for MTOSLSSVR; all dictionaries have the capacity of the largest.
     """
 
     shares = False

@@ -32,7 +32,7 @@ class Last(NamedTuple):
 
 @final
 class Persistence(Learner):
-    """Forecast of each task's last value; features are checked, and not used."""
+    """Forecast each task's last value; features are checked but not used."""
 
     shares = False
     state: Last

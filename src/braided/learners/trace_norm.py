@@ -12,9 +12,9 @@ from braided.types import Floats
 
 @final
 class TraceNorm(NormLearner):
-    """Low rank: all tasks' weights are combinations of few; T = 1 shrinks the weights as a whole.
+    """Low rank: the weights of all tasks are combinations of a few; T = 1 shrinks the weights as a whole.
 
-    `tasks` are keys, or a graph whose keys are taken and whose edges are not.
+    `tasks` are keys, or a graph, of which only the keys are used.
     """
 
     _low_rank = True
@@ -29,7 +29,7 @@ class TraceNorm(NormLearner):
 
     @staticmethod
     def _root(W: Floats, units: Floats, share: float) -> Floats:
-        """Without smoothing, combinations of features that are not in use yet could never be."""
+        """Smoothed: otherwise, combinations of features with weight zero would keep it forever."""
         squares, V = np.linalg.eigh(W.T @ W)
         return V * (squares.clip(0.0) + share**2 * squares[-1]) ** 0.25
 

@@ -1,4 +1,4 @@
-"""What the two kernel learners share: dictionaries that grow, and kernels compiled or of the user's own."""
+"""KernelLearner: base of the kernel learners; dictionaries that grow, and kernels compiled or in Python."""
 
 from __future__ import annotations
 
@@ -30,25 +30,16 @@ from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
 from braided.matrices import inverse, numerical_errors
 from braided.types import Floats, Ints
-from braided.validate import MOST_COUNTED, count, fraction, insist_integers, insist_numbers, not_negative, positive
+from braided.validate import LARGEST_COUNT, count, fraction, insist_integers, insist_numbers, not_negative, positive
 
-FIRST_CAPACITY = 16
+FIRST_CAPACITY = 16  # elements that a new dictionary has room for
+DICTIONARY_PARAMETERS = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
 
 
 class KernelLearner(Learner):
-    """A learner on one dictionary or several; says how to forecast and learn, not how tasks and dictionaries relate."""
+    """A learner on one dictionary or several; subclasses assign tasks to dictionaries."""
 
-    parameters = (
-        "kernel",
-        "penalty",
-        "novelty",
-        "budget",
-        "novelty_relative",
-        "coherence",
-        "forgetting",
-        "robust",
-        "noise",
-    )
+    parameters = (*DICTIONARY_PARAMETERS, "forgetting", "robust", "noise")
     has_std = True
     state: Dictionaries
 
@@ -76,24 +67,17 @@ class KernelLearner(Learner):
         self.robust = None if robust is None else positive(robust, "robust")
         self.noise = None if noise is None else positive(noise, "noise")
         steps = self.forgetting.steps(Clock.of_one(opens=True), NO_PRIOR, ())
-        self._limits = Limits(
-            penalty=self.penalty,
-            novelty=self.novelty,
-            relative=self.novelty_relative,
-            budget=UNBOUNDED if self.budget is None else self.budget,
-            coherence=self.coherence,
-            along=float(steps.fades[0, 2]),
-            shrink=steps.shrink,
-            robust=self.robust or 0.0,
-        )
+        most, along = UNBOUNDED if self.budget is None else self.budget, float(steps.fades[0, 2])
+        joining = self.novelty, self.novelty_relative, most, self.coherence
+        self._limits = Limits(self.penalty, *joining, along, steps.shrink, self.robust or 0.0)
         self._kernel = as_kernel(kernel, count(n_features, "n_features"))
-        program = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a user's own has no program
+        program = self._kernel.program if isinstance(self._kernel, Kernel) else ()  # a Python function has none
         self._program = np.array(program, dtype=np.float64)
         super().__init__(graph, n_features)
 
     @property
     def health(self) -> Health:
-        """What it has learned, how its arithmetic is, and how large its dictionaries are."""
+        """How much it has learned, the condition of its arithmetic, and the size of its dictionaries."""
         state = self.state
         used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
         each = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
@@ -131,8 +115,9 @@ class KernelLearner(Learner):
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         if not self._program.size:
             return self._progressive_in_python(batch, mean, std)
-        moves = self._limits.shrink < 1.0
-        return self._run_or_replay(self._run, batch, mean, std) if moves else self._run(batch, mean, std)
+        if self._limits.shrink < 1.0:
+            return self._run_or_replay(self._run, batch, mean, std)
+        return self._run(batch, mean, std)
 
     def _run(self, batch: Batch, mean: Floats, std: Floats) -> int:
         rest, done = batch, 0
@@ -145,7 +130,7 @@ class KernelLearner(Learner):
             self._make_room(int(rest.ends[0]))
 
     def _progressive_in_python(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        """Sample by sample, on a copy: a function of the user's may raise at any moment."""
+        """Sample by sample, on a copy, as a Python kernel may raise an error at any moment."""
         before = self.state
         self.state = Dictionaries._make(array.copy() for array in before)
         try:
@@ -174,7 +159,7 @@ class KernelLearner(Learner):
         return first
 
     def _coordinates(self, x: Floats, task: int) -> tuple[Floats, tuple[float, float, float]]:
-        """φ(x) with room for one more; its novelty, k(x, x) and coherence; for a kernel of the user's own."""
+        """φ(x) with room for one more; its novelty, k(x, x) and coherence; by a Python kernel."""
         state = self.state
         f, row = state.places[task]
         m = int(state.sizes[f])
@@ -209,7 +194,7 @@ class KernelLearner(Learner):
         )
 
     def _make_room(self, arriving: int) -> None:
-        """See to it that every dictionary can take up the samples that arrive, doubling the capacity if not."""
+        """Make room in every dictionary for so many samples, doubling the capacity if needed."""
         capacity = self.state.inputs.shape[1]
         needed = min(int(self.state.sizes.max()) + arriving, self._limits.budget + 1)
         if needed > capacity:
@@ -217,13 +202,13 @@ class KernelLearner(Learner):
 
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
-        """Dictionaries may have any capacity, and the prior rows of tasks that left."""
+        """Dictionaries may have any capacity, and the prior may have rows of tasks that left."""
         n = 1 if cls.shares else n_tasks
         n_rows, capacity = len(arrays["prior"]), np.shape(arrays["inputs"])[1]
         elements, square = (n, capacity), (n, capacity, capacity)
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("norms", "precision", "usage", "age", "weights"), elements)
-        shapes |= {"inputs": (*elements, d), "factor": square, "covariance": square, "totals": (n, 3)}
+        shapes = {"inputs": (*elements, d), "factor": square, "covariance": square, "totals": (n, 3)}
         shapes |= {"prior": (n_rows, n_rows), "errors": (n_tasks + 1, 3)}
+        shapes |= dict.fromkeys(("norms", "precision", "usage", "age", "weights"), elements)
         for name, shape in shapes.items():
             insist_numbers(arrays[name], name, shape)
         sizes, places = arrays["sizes"], arrays["places"]
@@ -232,11 +217,13 @@ class KernelLearner(Learner):
         insist_integers(places, "places", (n_tasks, 2), 0, max(n, n_rows) - 1)
         insist_integers(places[:, 0], "dictionaries", (n_tasks,), 0, n - 1)
         insist_integers(places[:, 1], "rows of tasks", (n_tasks,), 0, n_rows - 1)
-        insist_integers(arrays["evicted"], "evicted", (n,), 0, MOST_COUNTED)
+        insist_integers(arrays["evicted"], "evicted", (n,), 0, LARGEST_COUNT)
         used = np.arange(capacity) < sizes[:, None]
         diagonals = (arrays["factor"].diagonal(axis1=1, axis2=2), arrays["norms"], arrays["precision"])
         if not all((diagonal[used] > 0.0).all() for diagonal in diagonals):
-            raise InputError("an element of a dictionary has a norm, precision or pivot that is not positive")
+            raise InputError(
+                "an element of a dictionary has a norm, precision or pivot that is not positive: load an intact file"
+            )
 
     def _fits(self, state: Dictionaries) -> bool:
         return bool((state.sizes <= self._limits.budget).all())
@@ -255,9 +242,9 @@ def _padded(state: Dictionaries, extra: int) -> Dictionaries:
 def with_prior(
     state: Dictionaries, penalty: float, kernel: Kernel | UserKernel, prior: Floats, places: Ints, errors: Floats
 ) -> Dictionaries:
-    """Return the one dictionary of a multi-task learner under another prior between the tasks.
+    """Return the one dictionary of a multi-task learner, refitted under another prior between the tasks.
 
-    The samples stay as the dictionary represents them (φ = Uα, so φ' = U'U⁻¹φ), and are fitted anew.
+    The samples stay as the dictionary represents them: φ = Uα, so φ' = U'U⁻¹φ.
     """
     m = int(state.sizes[0])
     state = Dictionaries._make(array.copy() for array in state)._replace(prior=prior, places=places, errors=errors)
@@ -265,7 +252,7 @@ def with_prior(
         return state
     inputs, rows = state.inputs[0, :m], state.rows[0, :m]
     K = prior[np.ix_(rows, rows)] * np.array([kernel(inputs.copy(), x.copy()) for x in inputs])
-    with numerical_errors("the dictionary is singular under the enlarged graph", "raise novelty"):
+    with numerical_errors("the dictionary is singular with the enlarged graph", "raise novelty"):
         U: Floats = scipy.linalg.cholesky((K + K.T) / 2.0)
     information = inverse(symmetric(state.covariance[0, :m, :m]) * state.totals[0, SCALE])
     beta = state.weights[0, :m]

@@ -1,4 +1,4 @@
-"""MomentLearner: what the batch learners share. They hold moments, never samples, and solve anew when asked."""
+"""MomentLearner: base of the batch learners, which keep moments, never samples, and solve when asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers, positive
 
-LARGEST = 1e290  # of an addend, so that sums stay finite
+LARGEST_ADDEND = 1e290  # so that sums stay finite
 
 
 class Moments(NamedTuple):
@@ -29,7 +29,7 @@ class Moments(NamedTuple):
 
 
 class MomentLearner(Learner):
-    """A linear learner whose weights are a function of the moments; subclasses say which, in `_solve`."""
+    """A linear learner whose weights are a function of the moments, `_solve`."""
 
     parameters = ("penalty",)
     state: Moments
@@ -56,11 +56,11 @@ class MomentLearner(Learner):
         return self._solution[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the solution, which is computed again when needed: a sparse factorisation can't be pickled."""
+        """Leave out the solution: a sparse factorisation can't be pickled."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_solution", "_system")}
 
     def _slope(self, W: Floats) -> Floats:
-        """Return the gradient of the data's term, Φ_t w_t − ψ_t in row t."""
+        """Return the gradient of the loss, Φ_t w_t − ψ_t in row t."""
         slope: Floats = np.einsum("tjk,tk->tj", self.state.inputs, W) - self.state.targets
         return slope
 
@@ -91,13 +91,13 @@ class MomentLearner(Learner):
         return self._add(batch, 0, len(batch.X))
 
     def _add(self, batch: Batch, first: int, end: int) -> int:
-        """Add samples to the moments, up to one whose squares overflow; return where the first one not added is."""
+        """Add samples to the moments up to one whose squares overflow; return the position of the first not added."""
         with np.errstate(over="ignore"):
             largest = np.maximum(np.abs(batch.X[first:end]).max(axis=1), np.abs(batch.y[first:end]))
-            overflows = largest * largest * np.maximum(batch.weights[first:end], 1.0) > LARGEST
+            overflows = largest * largest * np.maximum(batch.weights[first:end], 1.0) > LARGEST_ADDEND
         end = first + int(np.argmax(overflows)) if overflows.any() else end
         X, y, v, tasks = batch.X[first:end], batch.y[first:end], batch.weights[first:end], batch.tasks[first:end]
-        if len(tasks) <= self.graph.n_tasks:  # a round, mostly: all samples at once
+        if len(tasks) <= self.graph.n_tasks:  # typically a round: all samples in one step
             weighted = v[:, None] * X
             np.add.at(self.state.inputs, tasks, weighted[:, :, None] * X[:, None, :])
             np.add.at(self.state.targets, tasks, weighted * y[:, None])
@@ -109,7 +109,7 @@ class MomentLearner(Learner):
                 self.state.inputs[t] += weighted.T @ X[own]
                 self.state.targets[t] += weighted.T @ y[own]
                 self.state.totals[t] += v[own].sum(), v[own] @ y[own] ** 2
-        self.state = Moments(*self.state)  # another tuple: the solution is out of date
+        self.state = Moments(*self.state)  # a new tuple marks the solution as out of date
         return int(end)
 
     @classmethod
@@ -121,5 +121,5 @@ class MomentLearner(Learner):
         return appended(self.state, self._empty(1))
 
     def _left(self, graph: TaskGraph, position: int) -> Moments:
-        """The task's samples go with it: what remains is the solution for the tasks that remain."""
+        """Its samples leave with the task: the solution is that of the other tasks alone."""
         return without(self.state, position)

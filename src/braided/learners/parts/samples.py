@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from braided._compiled.batch import NO_ROUND
+from braided._compiled.batch import NO_ROUND, Batch
 from braided.errors import InputError
 from braided.types import Flags, Floats, Ints
 from braided.validate import floats
 
 LARGEST_LABEL = int(np.iinfo(np.int64).max)
+ONE_GROUP, NO_LABEL, OPENS = np.array([1]), np.array([NO_ROUND]), (np.array([False]), np.array([True]))
 
 
 def as_weights(values: Any) -> Floats:
@@ -20,7 +21,7 @@ def as_weights(values: Any) -> Floats:
     weights = floats(values, "weights", ndim=1)
     if (weights < 0).any():
         place = int(np.argmax(weights < 0))
-        raise InputError(f"weights[{place}] is {weights[place]:g}: a weight is 0 or more")
+        raise InputError(f"weights[{place}] is {weights[place]:g}: give weights of 0 or more")
     return weights
 
 
@@ -40,7 +41,7 @@ def as_labels(rounds: Any) -> Ints:
         missing, lost = np.zeros(labels.shape, np.bool_), (given > LARGEST_LABEL) | (labels == NO_ROUND)
     faults = {
         "is missing: every sample needs its round": missing,
-        "is finer than a microsecond, or does not fit 64 bits: use integers that do": lost,
+        "is finer than a microsecond, or does not fit 64 bits: use integers that fit": lost,
         "is below the one before: sort the samples by round": np.append(False, labels[1:] < labels[:-1])[: labels.size],
     }
     for fault, places in faults.items():
@@ -52,20 +53,27 @@ def as_labels(rounds: Any) -> Ints:
 
 def as_label(round: Any) -> int:
     """Turn the label or time stamp of one round into an integer."""
-    if type(round) is int and NO_ROUND < round <= LARGEST_LABEL:  # at once, what many calls have
+    if type(round) is int and NO_ROUND < round <= LARGEST_LABEL:  # the fast path of most calls
         return round
     return int(as_labels([round])[0])
 
 
 def plain_time(label: Any) -> Any:
-    """Return time stamps of Python and pandas as NumPy's, in UTC; anything else as it is."""
+    """Convert a time stamp of Python or pandas to NumPy, in UTC; return anything else unchanged."""
     if isinstance(label, datetime) and label.tzinfo is not None:
         label = label.astimezone(UTC).replace(tzinfo=None)
     return np.datetime64(label, "us") if isinstance(label, date) else label
 
 
+def batch_of_one(x: Floats, y: float, task: int, weight: float, opens: bool, label: int, last: int) -> Batch:
+    """Return one checked sample as a batch."""
+    labels = NO_LABEL if label == NO_ROUND else np.array([label])
+    sample = x.reshape(1, -1), np.array([y]), np.array([task]), np.array([weight])
+    return Batch(*sample, ONE_GROUP, OPENS[opens], labels, last)
+
+
 def grouping(labels: Ints, last_round: int, grouped: bool) -> tuple[Ints, Flags]:
-    """Return the ends of the groups, rounds if `grouped` and else single samples, and which samples open a round."""
+    """Return the ends of the groups (rounds if `grouped`, else single samples), and which samples open a round."""
     opens = labels == NO_ROUND
     opens[:1] |= labels[:1] != last_round
     opens[1:] |= labels[1:] != labels[:-1]

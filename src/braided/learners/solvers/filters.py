@@ -16,7 +16,7 @@ from braided.graph import TaskGraph
 from braided.learners.parts.joining import appended, errors_with_one_more, without
 from braided.learners.solvers.solver import Setting
 from braided.types import Floats, Ints
-from braided.validate import MOST_COUNTED, insist_integers, insist_numbers
+from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers
 
 
 class FilterSolver:
@@ -95,7 +95,7 @@ class FilterSolver:
         for name, shape in shapes.items():
             insist_numbers(arrays[name], name, shape)
         insist_integers(arrays["pending"], "pending", (n_filters,), 0, room)
-        insist_integers(arrays["guarded"], "guarded", (n_filters,), 0, MOST_COUNTED)
+        insist_integers(arrays["guarded"], "guarded", (n_filters,), 0, LARGEST_COUNT)
 
 
 @final
