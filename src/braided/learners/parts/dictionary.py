@@ -176,15 +176,8 @@ class KernelLearner(Learner):
     def _empty(self, n: int, prior: Floats, places: Ints, capacity: int = FIRST_CAPACITY) -> Dictionaries:
         """Return n dictionaries without elements."""
         return Dictionaries(
-            inputs=np.zeros((n, capacity, self.n_features)),
+            **{name: np.zeros(shape) for name, shape in _shapes(n, capacity, self.n_features).items()},
             rows=np.zeros((n, capacity), np.int64),
-            norms=np.zeros((n, capacity)),
-            factor=np.zeros((n, capacity, capacity)),
-            precision=np.zeros((n, capacity)),
-            usage=np.zeros((n, capacity)),
-            age=np.zeros((n, capacity)),
-            weights=np.zeros((n, capacity)),
-            covariance=np.zeros((n, capacity, capacity)),
             totals=fresh_totals(n, self.noise or 0.0),
             sizes=np.zeros(n, np.int64),
             prior=prior.copy(),
@@ -198,22 +191,23 @@ class KernelLearner(Learner):
         capacity = self.state.inputs.shape[1]
         needed = min(int(self.state.sizes.max()) + arriving, self._limits.budget + 1)
         if needed > capacity:
-            self.state = _padded(self.state, max(capacity, needed - capacity))
+            n, (prior, places) = len(self.state.sizes), (self.state.prior, self.state.places)
+            larger = self._empty(n, prior, places, max(2 * capacity, needed))
+            for array, room in zip(self.state, larger, strict=True):
+                room[tuple(map(slice, array.shape))] = array
+            self.state = larger
 
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
         """Dictionaries may have any capacity, and the prior may have rows of tasks that left."""
         n = 1 if cls.shares else n_tasks
         n_rows, capacity = len(arrays["prior"]), np.shape(arrays["inputs"])[1]
-        elements, square = (n, capacity), (n, capacity, capacity)
-        shapes = {"inputs": (*elements, d), "factor": square, "covariance": square, "totals": (n, 3)}
-        shapes |= {"prior": (n_rows, n_rows), "errors": (n_tasks + 1, 3)}
-        shapes |= dict.fromkeys(("norms", "precision", "usage", "age", "weights"), elements)
+        shapes = {"totals": (n, 3), "prior": (n_rows, n_rows), "errors": (n_tasks + 1, 3)} | _shapes(n, capacity, d)
         for name, shape in shapes.items():
             insist_numbers(arrays[name], name, shape)
         sizes, places = arrays["sizes"], arrays["places"]
         insist_integers(sizes, "sizes", (n,), 0, capacity)
-        insist_integers(arrays["rows"], "rows", elements, 0, n_rows - 1)
+        insist_integers(arrays["rows"], "rows", (n, capacity), 0, n_rows - 1)
         insist_integers(places, "places", (n_tasks, 2), 0, max(n, n_rows) - 1)
         insist_integers(places[:, 0], "dictionaries", (n_tasks,), 0, n - 1)
         insist_integers(places[:, 1], "rows of tasks", (n_tasks,), 0, n_rows - 1)
@@ -229,14 +223,11 @@ class KernelLearner(Learner):
         return bool((state.sizes <= self._limits.budget).all())
 
 
-def _padded(state: Dictionaries, extra: int) -> Dictionaries:
-    """Return the same dictionaries with room for more elements."""
-    grown = {}
-    for name in ("inputs", "rows", "norms", "factor", "precision", "usage", "age", "weights", "covariance"):
-        array = getattr(state, name)
-        sides = 2 if name in ("factor", "covariance") else 1
-        grown[name] = np.pad(array, [(0, 0)] + [(0, extra)] * sides + [(0, 0)] * (array.ndim - 1 - sides))
-    return state._replace(**grown)
+def _shapes(n: int, capacity: int, d: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays of n dictionaries that grow with their capacity."""
+    each, square = (n, capacity), (n, capacity, capacity)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("norms", "precision", "usage", "age", "weights"), each)
+    return shapes | {"inputs": (*each, d), "factor": square, "covariance": square}
 
 
 def with_prior(
