@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from braided.state import save as save
 
 
-_HOMES = {
+_HOMES = {  # where public names come from; modules come from themselves
     "evaluation": "Evaluation evaluate",
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
@@ -59,35 +59,19 @@ _HOMES = {
     "graph": "TaskGraph",
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",
+    "": "checks datasets features forecasting forgetting kernels methods metrics runs statistics study tables",
 }
-_MODULES = (
-    "checks",
-    "datasets",
-    "features",
-    "forecasting",
-    "forgetting",
-    "kernels",
-    "methods",
-    "metrics",
-    "runs",
-    "statistics",
-    "study",
-    "tables",
-)
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+_HOME = {name: home or name for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = [*_HOME, *_MODULES]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name in _HOME:
-        value = getattr(import_module(f"braided.{_HOME[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"braided.{name}")
-    else:
+    if name not in _HOME:
         raise AttributeError(f"module 'braided' has no attribute {name!r}")
-    globals()[name] = value
+    module = import_module(f"braided.{_HOME[name]}")
+    globals()[name] = value = module if _HOME[name] == name else getattr(module, name)
     return value
 
 

@@ -121,7 +121,7 @@ def test_parameters_are_tuned_once_and_used_later(tmp_path):
     assert (tmp_path / "t.json.trials").read_text().count("\n") == 133
     used = braided("run", table, "--parameters", tmp_path / "t.json", "--out", tmp_path / "out", "--format", "csv")
     assert used.returncode == 0, used.stderr
-    assert "Each stream has a filter of its own." in used.stdout
+    assert "Each stream has its own filter." in used.stdout
     choice = json.loads((tmp_path / "t.json").read_text())
     loaded = bd.load(tmp_path / "out" / "model.braided")
     assert loaded.learner.penalty == choice["best"]["parameters"]["penalty"]
@@ -362,10 +362,7 @@ def test_a_closed_standard_input_is_an_error_in_words():
         f"{sys.executable} -m braided live <&-", shell=True, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == "braided: standard input is closed: pipe lines into `braided live`, or give a file to `braided run`\n"
-    )
+    assert done.stderr == "braided: standard input is closed: pipe lines into it, or run a file (`braided run`)\n"
 
 
 def test_lines_of_which_none_can_be_used_are_an_error(tmp_path, monkeypatch, capsys):

@@ -258,10 +258,10 @@ def test_words_say_when_sharing_hurts():
     forecaster.single = None
     assert "Sharing" not in "".join(in_words(forecaster))  # nothing to compare with
     alone, _ = run_in_memory(field(), Settings(("wrls",), GIVEN["single"], lags=3))
-    assert "Each stream has a filter of its own." in in_words(alone)
+    assert "Each stream has its own filter." in in_words(alone)
     tried = replace(alone.origin.choice, trials=(Trial("mt-wrls", {}, score=1.0),))
     alone.origin = replace(alone.origin, choice=tried)
-    assert any(one.startswith("Sharing did not pay on the part to tune on") for one in in_words(alone))
+    assert any(one.startswith("Sharing did not help in the tuning period") for one in in_words(alone))
 
 
 def test_lines_are_json_or_csv():
@@ -286,7 +286,7 @@ def test_a_table_without_anything_after_the_head_has_no_forecasts():
     panel = field(steps=12)
     forecaster, made = run_in_memory(panel, Settings(("wrls",), {"forgetting": 1.0, "penalty": 1.0}, tune=0.99, lags=3))
     assert len(made.forecast) == 0
-    assert in_words(forecaster)[0] == "There was nothing to forecast after the part to tune on."
+    assert in_words(forecaster)[0] == "There was nothing to forecast after the tuning period."
 
 
 def test_a_task_that_was_left_out_stays_out_tomorrow():

@@ -92,7 +92,7 @@ def test_a_run_shows_what_it_has(small):
 def test_the_page_begins_with_what_came_of_it(small, tmp_path):
     html, markdown = written(small, tmp_path)
     first = in_words(small.forecaster)[0]
-    line = "4 streams, usual step 5 min; 280 rounds forecast, after 2012-01-01 09:55 and up to 2012-01-02 09:15."
+    line = "4 streams, typical step 5 min; 280 rounds forecast, after 2012-01-01 09:55 and up to 2012-01-02 09:15."
     for text in (html, markdown):
         assert "wind.csv" in text
         assert text.index(line) < text.index(first) < text.index("How good the forecasts are")
@@ -126,9 +126,9 @@ def test_one_filter_per_stream_is_not_compared_with_itself(tmp_path):
     run = make_run(tmp_path, method="wrls")
     assert set(pictures_of(run)) == EVERY - {"gains"}
     assert "gain, %" not in tables_of(run)["streams"].columns
-    assert "makes no use of it" in pictures_of(run)["graph"].caption
+    assert "does not use it" in pictures_of(run)["graph"].caption
     html, _ = written(run, tmp_path)
-    assert "Each stream has a filter of its own." in html
+    assert "Each stream has its own filter." in html
 
 
 def test_nothing_to_forecast_leaves_the_graph_and_what_was_tried(tmp_path):
@@ -182,7 +182,7 @@ def test_a_stream_that_stands_still_is_drawn(tmp_path):
 def test_integers_are_times(tmp_path):
     run = make_run(tmp_path, bd.datasets.embedded("us-incomes"), head=30, logarithm=True, name="us-incomes")
     html, _ = written(run, tmp_path)
-    assert "48 streams, usual step 1; 51 rounds forecast, after 1958 and up to 2009." in html
+    assert "48 streams, typical step 1; 51 rounds forecast, after 1958 and up to 2009." in html
     assert "RMSE of the logarithms" in html
     axis = pictures_of(run)["forecasts"].figure.axes[-1]
     assert axis.get_xlabel() == "Time"
@@ -210,8 +210,8 @@ def test_strange_names_are_shown_as_they_are(tmp_path):
 
 
 def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "MOST_STREAMS", 4)
-    monkeypatch.setattr(pictures, "NAMED", 5)
+    monkeypatch.setattr(tables, "STREAMS_SHOWN", 4)
+    monkeypatch.setattr(pictures, "NAMED_GAINS", 5)
     run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=200, sites=9))
     table = tables_of(run)["streams"]
     order = [str(run.forecaster.tasks[place]) for place in tables.best_first(Summary.of(run.forecaster).to_single)]
@@ -220,15 +220,15 @@ def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
     axis = pictures_of(run)["gains"].figure.axes[0]
     assert axis.get_xlabel() == "Streams, the largest gain first"
     assert len(tables.links(run.forecaster.graph).rows) == 4
-    monkeypatch.setattr(pictures, "ALIKE", 8)
+    monkeypatch.setattr(pictures, "STREAMS_IN_GRAPH", 8)
     assert set(pictures_of(run)) == EVERY - {"graph"}
 
 
 def test_of_many_streams_it_says_which_are_joined(small, tmp_path):
     run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=150, sites=70))
     assert run.forecaster.graph.is_sparse
-    assert "Each stream is joined with those that it is most alike to." in pictures_of(run)["graph"].caption
-    assert "most alike" not in pictures_of(small)["graph"].caption
+    assert "Each stream is tied to the most similar ones." in pictures_of(run)["graph"].caption
+    assert "most similar" not in pictures_of(small)["graph"].caption
 
 
 def test_a_loss_far_larger_than_all_else_is_cut():

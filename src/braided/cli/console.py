@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
@@ -87,6 +87,17 @@ def show(table: Table, on: Console) -> None:
     for place, row in enumerate(table.rows):
         shown.add_row(*map(Text, row), style="bold" if table.best_first and place == 0 else "")
     on.print(shown)
+
+
+def show_names(texts: Mapping[str, str]) -> None:
+    """Print names with a line of text each."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(box=None, show_header=False, pad_edge=False)
+    for name, text in texts.items():
+        table.add_row(f"[bold]{name}[/]", Text(text))
+    console().print(table)
 
 
 def show_record(forecaster: Engine) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from braided.cli.console import console
+from braided.cli.console import show_names
 from braided.cli.options import Debug
 from braided.errors import InputError
 from braided.printable import printable
@@ -20,18 +20,14 @@ def _list(context: typer.Context) -> None:
     """List the data that come with the package, and the loaders."""
     if context.invoked_subcommand is not None:
         return
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
     from braided.datasets import EMBEDDED, open_panel
 
-    table = RichTable(box=None, show_header=False, pad_edge=False)
-    for name in (*EMBEDDED, "synthetic"):
-        panel = open_panel(name)
-        table.add_row(f"[bold]{name}[/]", Text(f"{panel!r}; {panel.source}"))
-    table.add_row("[bold]a file[/]", "CSV or Parquet, long or wide: braided run FILE, braided study --data FILE")
-    table.add_row("[bold]wind-toolkit[/]", "NREL's CSV, SAM .srw or HDF5: braided data wind-toolkit --help")
-    console().print(table)
+    panels = [open_panel(name) for name in (*EMBEDDED, "synthetic")]
+    show_names(
+        {panel.name: f"{panel!r}; {panel.source}" for panel in panels}
+        | {"a file": "CSV or Parquet, long or wide: braided run FILE, braided study --data FILE"}
+        | {"wind-toolkit": "NREL's CSV, SAM .srw or HDF5: braided data wind-toolkit --help"}
+    )
 
 
 @app.command()

@@ -6,50 +6,31 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
 from braided.cli import options as opt
-from braided.cli.console import print_forecasts, say, split
+from braided.cli.console import print_forecasts, say
 from braided.cli.stopping import stoppable
 from braided.errors import InputError
 from braided.files import insist_own, sole_writer
 
 if TYPE_CHECKING:
     from braided.forecasting import Forecasts
-    from braided.runs import Live, Settings
+    from braided.runs import Live
 
 NOTES_PER_MINUTE = 10
 MINUTE = 60.0  # seconds
 
 
-class Options(NamedTuple):
-    """The options that a table does not have."""
-
-    save: Path | None
-    every: int
-    stop: bool  # at the first bad line
-    warm_up: int
-    max_ahead: int
-    fresh: bool
-
-
+@opt.grouped
 def live(
     context: typer.Context,
-    time: opt.Time = None,
-    stream: opt.Stream = None,
-    value: opt.Value = None,
-    features: opt.Features = "",
-    method: opt.Method = "",
-    parameters: opt.Parameters = "",
-    lags: opt.Lags = None,
-    log: opt.Log = False,
-    as_is: opt.AsIs = False,
-    interval: opt.Interval = 0.9,
-    without: opt.Without = None,
-    keep_constant: Annotated[bool, typer.Option("--keep-constant", hidden=True)] = False,  # as it is always here
-    model: opt.Model = None,
+    columns: opt.Columns,
+    learning: opt.Learning,
+    start: opt.Start,
+    keep_constant: Annotated[bool, typer.Option("--keep-constant", hidden=True)] = False,  # as lines always are
     save: Annotated[
         Path | None, typer.Option(help="Where the model is saved; if the file exists, it is continued.")
     ] = None,
@@ -73,24 +54,28 @@ def live(
 
     Stopped and started again with the lines that follow, it goes on from the model at --save.
     """
+    from braided.forecasting import Engine
+    from braided.runs import Live, load_live
     from braided.state import MODEL_MARK
 
-    settings = opt.settings_of(
-        context,
-        method,
-        parameters,
-        model,
-        lags=lags,
-        logarithm=log,
-        robust=not as_is,
-        coverage=interval,
-        without=tuple(without or ()),
-    )
-    columns = {"time": time, "task": stream, "value": value, "features": split(features)}
+    settings = opt.settings_of(context, learning, start)
     if save is not None:
         insist_own(save, MODEL_MARK, "choose another path (--save)")
     with sole_writer(file=save):  # which also finds out whether the folder can be written to
-        _run(settings, Options(save, every, on_error == "stop", warm_up, max_ahead, fresh), columns)
+        if sys.stdin is None or sys.stdin.closed:
+            raise InputError("standard input is closed: pipe lines into it, or run a file (`braided run`)")
+        goes_on = save is not None and save.exists() and not fresh
+        path = save if goes_on else start.model
+        known = None if path is None else load_live(path)
+        named = opt.columns_of(known) if isinstance(known, Engine) else {}
+        named |= {name: given for name, given in columns.names.items() if given}
+        lines = Live(settings, known, warm_up=warm_up, max_ahead=max_ahead, note=say, **named)
+        if goes_on:
+            what = "" if isinstance(known, Engine) else " of the warm-up"
+            instead = " instead of --model" if start.model not in (None, path) else ""
+            rounds = f"{lines.rounds:,} rounds{what} to {lines.last_time}"
+            say(f"going on from {path}{instead} (--fresh starts again): {rounds}")
+        _run(lines, save, every, on_error == "stop")
 
 
 @final
@@ -133,14 +118,11 @@ class Notes:
         self._began, self._shown, self._held_back = now, 0, 0
 
 
-def _run(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
+def _run(live: Live, save: Path | None, every: int, stop: bool) -> None:
     """Read lines until they end, or a signal stops the program; print forecasts as soon as they are known."""
     from braided.runs import SetAsideError
     from braided.tables.lines import read_lines
 
-    if sys.stdin is None or sys.stdin.closed:
-        raise InputError("standard input is closed: pipe lines into `braided live`, or give a file to `braided run`")
-    live = _open(settings, options, columns)
     notes = Notes(say)
     printed, bad, number, saved = False, 0, 0, 0
 
@@ -152,14 +134,14 @@ def _run(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
 
     def refuse(error: InputError) -> None:
         nonlocal bad
-        if options.stop:
+        if stop:
             raise error
         bad += not isinstance(error, SetAsideError)
         notes.add(str(error))
 
     def keep() -> None:
-        if options.save is not None:
-            live.save(options.save)
+        if save is not None:
+            live.save(save)
 
     def summary() -> str:
         aside = f", {live.set_aside:,} set aside (--max-ahead)" * (live.set_aside > 0)
@@ -179,7 +161,7 @@ def _run(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
                     while live.rejected:
                         refuse(live.rejected.pop(0))
                     notes.catch_up()
-                    if live.values - saved >= options.every:
+                    if live.values - saved >= every:
                         keep()
                         saved = live.values
             with busy():
@@ -195,21 +177,3 @@ def _run(settings: Settings, options: Options, columns: dict[str, Any]) -> None:
             f"none of {number:,} lines of standard input could be used: send JSON objects, or CSV with a header"
         )
     say(f"standard input ended {summary()}")
-
-
-def _open(settings: Settings, options: Options, columns: dict[str, Any]) -> Live:
-    """Continue from the model at --save, else start from --model, else from nothing."""
-    from braided.forecasting import Engine
-    from braided.runs import Live, load_live
-
-    goes_on = options.save is not None and options.save.exists() and not options.fresh
-    path = options.save if goes_on else Path(settings.model) if settings.model else None
-    known = None if path is None else load_live(path)
-    named = opt.columns_of(known) if isinstance(known, Engine) else {}
-    named |= {name: given for name, given in columns.items() if given}
-    live = Live(settings, known, warm_up=options.warm_up, max_ahead=options.max_ahead, note=say, **named)
-    if goes_on:
-        what = "" if isinstance(known, Engine) else " of the warm-up"
-        instead = " instead of --model" if settings.model and Path(settings.model) != path else ""
-        say(f"going on from {path}{instead} (--fresh starts again): {live.rounds:,} rounds{what} to {live.last_time}")
-    return live

@@ -1,7 +1,11 @@
-"""Options and steps that several commands share."""
+"""Options that several commands share, in groups, and what is made of them."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
 # Declared for --help and the parser; `main` looks into sys.argv, as parsing itself may be what fails.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 is one per core.")]
-
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -27,55 +30,103 @@ Files = Annotated[
         "or la-haute-borne, us-incomes, synthetic."
     ),
 ]
-Time = Annotated[str | None, typer.Option("--time", help="Column of the times; guessed by default.")]
-Stream = Annotated[str | None, typer.Option("--stream", help="Column of the streams' names; guessed by default.")]
-Value = Annotated[str | None, typer.Option("--value", help="Column of the values; guessed by default.")]
-Features = Annotated[
-    str, typer.Option(help="Columns of further features, separated by commas; their last values are used.")
-]
 SortRows = Annotated[int, typer.Option(help="How many rows may be out of order; they are kept in memory.", min=0)]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="Methods to choose among, separated by commas; `braided methods` lists them. Default: mt-wrls and wrls, "
-        "each with and without the neighbours' changes."
-    ),
-]
-Parameters = Annotated[
-    str, typer.Option(help="Of one method, instead of tuning: penalty=10,ridge=1,… or a file that `tune` wrote.")
-]
+SORT_ROWS = 2_000_000
 Tune = Annotated[float, typer.Option("--tune", help="Leading share of the rounds: the tuning period.")]
-Lags = Annotated[
-    int | None, typer.Option(help="Past changes used as features; 9 by default, fewer in a short table.", min=1)
-]
-Log = Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")]
 KeepConstant = Annotated[
     bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
 ]
-AsIs = Annotated[
-    bool, typer.Option("--as-is", help="Give every value full weight; by default wild values count for little.")
-]
-Interval = Annotated[float, typer.Option(help="Share of the values that the intervals should hold.")]
-Without = Annotated[list[str] | None, typer.Option(help="A stream to leave out; may be repeated.")]
-Model = Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")]
-SORT_ROWS = 2_000_000
 FOR_TUNING = ("method", "parameters", "tune", "lags", "log", "interval", "as_is", "keep_constant", "warm_up")
 
 
-def settings_of(context: typer.Context, method: str, parameters: str, model: Path | None, **rest: Any) -> Settings:
-    """Return the settings of a run; beside a saved model, options of tuning are refused."""
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: each field of a parameter that is a dataclass becomes an option."""
+    given = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {one.name: one.annotation for one in given if is_dataclass(one.annotation)}
+    options: list[inspect.Parameter] = []
+    for one in given:
+        options += inspect.signature(one.annotation, eval_str=True).parameters.values() if one.name in groups else [one]
+
+    @wraps(command)
+    def flat(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    vars(flat)["__signature__"] = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in options])
+    return flat
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what; those not named are guessed."""
+
+    time: Annotated[str | None, typer.Option(help="Column of the times; guessed by default.")] = None
+    stream: Annotated[str | None, typer.Option(help="Column of the streams' names; guessed by default.")] = None
+    value: Annotated[str | None, typer.Option(help="Column of the values; guessed by default.")] = None
+    features: Annotated[
+        str, typer.Option(help="Columns of further features, separated by commas; their last values are used.")
+    ] = ""
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The names, as `open_rounds` and `Live` take them."""
+        return {"time": self.time, "task": self.stream, "value": self.value, "features": split(self.features)}
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What is learned, and by which methods."""
+
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Methods to choose among, separated by commas; `braided methods` lists them. Default: mt-wrls and "
+            "wrls, each with and without the neighbours' changes."
+        ),
+    ] = ""
+    lags: Annotated[
+        int | None, typer.Option(help="Past changes used as features; 9 by default, fewer in a short table.", min=1)
+    ] = None
+    log: Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")] = False
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Give every value full weight; by default wild values count for little.")
+    ] = False
+    without: Annotated[list[str] | None, typer.Option(help="A stream to leave out; may be repeated.")] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The same for `Settings`."""
+        settings = {"methods": split(self.method), "lags": self.lags, "logarithm": self.log, "robust": not self.as_is}
+        return settings | {"without": tuple(self.without or ())}
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run starts from, instead of tuning; and its intervals."""
+
+    parameters: Annotated[
+        str, typer.Option(help="Of one method, instead of tuning: penalty=10,ridge=1,… or a file that `tune` wrote.")
+    ] = ""
+    interval: Annotated[float, typer.Option(help="Share of the values that the intervals should hold.")] = 0.9
+    model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None
+
+
+def settings_of(context: typer.Context, learning: Learning, start: Start, **more: Any) -> Settings:
+    """Return the settings of a run; options of tuning are refused beside a saved model."""
     from braided.runs import Settings, read_choice
 
-    for name in FOR_TUNING if model is not None else ():
+    for name in FOR_TUNING if start.model is not None else ():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise InputError(f"--{name.replace('_', '-')} has no meaning for a run from a saved model: leave it out")
-    given: dict[str, Any] = {"methods": split(method)}
-    if parameters and "=" in parameters and not is_there(parameters):
-        given["parameters"] = _numbers(parameters)
-    elif parameters:
-        given = read_choice(Path(parameters))
-    return Settings(**rest | given, model="" if model is None else str(model))
+    given: dict[str, Any] = {}
+    if start.parameters and "=" in start.parameters and not is_there(start.parameters):
+        given = {"parameters": _numbers(start.parameters)}
+    elif start.parameters:
+        given = read_choice(Path(start.parameters))
+    more |= {"coverage": start.interval, "model": "" if start.model is None else str(start.model)}
+    return Settings(**learning.settings | given | more)
 
 
 def _numbers(text: str) -> dict[str, float]:
@@ -106,5 +157,5 @@ def columns_of(forecaster: Engine) -> dict[str, Any]:
     """Return the names of the columns that a model was learned from."""
     known = forecaster.origin.columns
     if known is None:
-        return {"time": None, "task": None, "value": None, "features": ()}
+        return Columns().names
     return {"time": known.time or None, "task": known.task, "value": known.value or None, "features": known.features}

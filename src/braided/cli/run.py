@@ -9,30 +9,22 @@ from typing import Annotated, Literal
 import typer
 
 from braided.cli import options as opt
-from braided.cli.console import progress, show_record, split
+from braided.cli.console import progress, show_record
 from braided.files import sole_writer
 from braided.printable import printable
 
 HOW = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}
 
 
+@opt.grouped
 def run(
     context: typer.Context,
     files: opt.Files,
-    time: opt.Time = None,
-    stream: opt.Stream = None,
-    value: opt.Value = None,
-    features: opt.Features = "",
-    method: opt.Method = "",
-    parameters: opt.Parameters = "",
+    columns: opt.Columns,
+    learning: opt.Learning,
+    start: opt.Start,
     tune: opt.Tune = 0.2,
-    lags: opt.Lags = None,
-    log: opt.Log = False,
-    as_is: opt.AsIs = False,
-    interval: opt.Interval = 0.9,
-    without: opt.Without = None,
     keep_constant: opt.KeepConstant = False,
-    model: opt.Model = None,
     out: Annotated[Path, typer.Option(help="Folder of the forecasts, the model and the report.")] = Path("braided-run"),
     form: Annotated[Literal["parquet", "csv"], typer.Option("--format", help="Of the forecasts' file.")] = "parquet",
     save: Annotated[Path | None, typer.Option(help="Where the model is saved; by default in the folder.")] = None,
@@ -54,26 +46,14 @@ def run(
     from braided.runs import chosen, claim
     from braided.runs import run as run_table
 
-    settings = opt.settings_of(
-        context,
-        method,
-        parameters,
-        model,
-        tune=tune,
-        lags=lags,
-        logarithm=log,
-        robust=not as_is,
-        coverage=interval,
-        without=tuple(without or ()),
-        keep_constant=keep_constant,
-    )
+    settings = opt.settings_of(context, learning, start, tune=tune, keep_constant=keep_constant)
     began = perf_counter()
-    rounds = opt.open_table(files, sort_rows, time=time, task=stream, value=value, features=split(features))
+    rounds = opt.open_table(files, sort_rows, **columns.names)
     print(f"{printable(rounds.name)}: {rounds.columns.describe()}")
     saved, forecasts = save or out / "model.braided", out / f"forecasts.{form}"
     insist_own_pages(out)
-    inputs = [*rounds.files, *(Path(name) for name in (parameters, model or "") if name and Path(name).exists())]
-    claim(forecasts, saved, inputs, [out / name for name in (*PAGES, "figures")])
+    others = [Path(name) for name in (start.parameters, start.model or "") if name and Path(name).exists()]
+    claim(forecasts, saved, [*rounds.files, *others], [out / name for name in (*PAGES, "figures")])
     with sole_writer(folder=out, file=saved), progress() as tell:
         done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=tell)
         tell("writing the report", 0.99)

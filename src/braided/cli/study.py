@@ -96,7 +96,7 @@ def _show(results: Results) -> None:
     what = "synthetic data, " if results.about["synthetic"] else ""
     size = f"{results.windows} window{'s' * (results.windows > 1)} of {results.about['length']} steps"
     name, source = (escape(printable(text)) for text in (results.name, results.about["source"]))
-    screen.print(f"\n[bold]{name}[/], {len(results.tasks)} tasks, {size} ({what}{source})")
+    screen.print(f"\n[bold]{name}[/], {len(results.tasks)} streams, {size} ({what}{source})")
     for table in tables(results):
         if table.group != "other":
             show(table, screen)

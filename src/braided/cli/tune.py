@@ -8,26 +8,20 @@ from typing import Annotated, Literal
 import typer
 
 from braided.cli import options as opt
-from braided.cli.console import console, progress, show, split
+from braided.cli.console import console, progress, show
 from braided.files import insist_apart, insist_own, remove_own, sole_writer
 from braided.printable import printable
 
 
+@opt.grouped
 def tune(
     files: opt.Files,
-    time: opt.Time = None,
-    stream: opt.Stream = None,
-    value: opt.Value = None,
-    features: opt.Features = "",
-    method: opt.Method = "",
+    columns: opt.Columns,
+    learning: opt.Learning,
     share: opt.Tune = 0.2,
     search: Annotated[
         Literal["halving", "grid"], typer.Option(help="Run only promising candidates to the end, or all of them.")
     ] = "halving",
-    lags: opt.Lags = None,
-    log: opt.Log = False,
-    as_is: opt.AsIs = False,
-    without: opt.Without = None,
     keep_constant: opt.KeepConstant = False,
     out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the trials of an earlier search.")] = False,
@@ -44,17 +38,8 @@ def tune(
     from braided.runs.start import CHOICE_MARK
     from braided.runs.trials import TRIALS_MARK
 
-    settings = Settings(
-        methods=split(method),
-        tune=share,
-        how=search,
-        lags=lags,
-        logarithm=log,
-        robust=not as_is,
-        without=tuple(without or ()),
-        keep_constant=keep_constant,
-    )
-    rounds = opt.open_table(files, sort_rows, time=time, task=stream, value=value, features=split(features))
+    settings = Settings(**learning.settings, tune=share, how=search, keep_constant=keep_constant)
+    rounds = opt.open_table(files, sort_rows, **columns.names)
     print(f"{printable(rounds.name)}: {rounds.columns.describe()}")
     kept = out.with_name(out.name + ".trials")
     insist_apart(rounds.files, [out, kept])

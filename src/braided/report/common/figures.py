@@ -26,12 +26,12 @@ def line_of(method: Method) -> dict[str, Any]:
 
 @styled
 def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) -> Figure:
-    """Draw errors up to each round relative to "no change", each with its words in the line of a method."""
+    """Draw errors up to each round relative to "no change", each labelled, in the line style of a method."""
     figure, (axis,) = panels(1, each=3.3)
     ends = [1.0]
     for steps, ratio, words, method in curves:
         axis.plot(steps, ratio, label=words, marker="o" if len(steps) == 1 else "", **line_of(method))
-        ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds say little, and go far up and down
+        ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds vary widely and say little
     axis.axhline(1.0, color=INK, linewidth=1.0, zorder=1)
     low, high = float(np.nanmin(ends)), min(float(np.nanmax(ends)), 2.0)
     pad = 0.06 * (high - low) or 0.1
@@ -47,12 +47,12 @@ def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) 
 
 
 @styled
-def similarities(similarity: Floats, tasks: Sequence[str]) -> Figure:
-    """Draw how alike tasks are; many of them are put into an order in which like ones stand together."""
+def similarities(similarity: Floats, streams: Sequence[str]) -> Figure:
+    """Draw how similar streams are; if they are many, similar ones stand together."""
     from matplotlib.figure import Figure
 
-    count, few = len(tasks), len(tasks) <= 12
-    order = np.arange(count) if few else _alike(similarity)
+    count, few = len(streams), len(streams) <= 12
+    order = np.arange(count) if few else _clustered(similarity)
     shown = similarity[np.ix_(order, order)].copy()
     np.fill_diagonal(shown, np.nan)
     named = count <= 60  # beyond, names would be too small to read
@@ -60,13 +60,10 @@ def similarities(similarity: Floats, tasks: Sequence[str]) -> Figure:
     axis = figure.add_subplot()
     axis.set_facecolor(PALE)
     image = axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-    names = [short(tasks[i], 16) for i in order]
+    names = [short(streams[i], 16) for i in order]
     axis.set_yticks(np.arange(count) if named else [], names if named else [], fontsize=10.5 if few else 8.5)
-    axis.set_xticks(
-        np.arange(count) if few else [],
-        names if few else [],
-        rotation=0 if count <= 4 and max(map(len, names)) < 10 else 90,
-    )
+    turned = 0 if count <= 4 and max(map(len, names)) < 10 else 90
+    axis.set_xticks(np.arange(count) if few else [], names if few else [], rotation=turned)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     if few:
@@ -79,7 +76,7 @@ def similarities(similarity: Floats, tasks: Sequence[str]) -> Figure:
     return figure
 
 
-def _alike(similarity: Floats) -> Ints:
+def _clustered(similarity: Floats) -> Ints:
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 

@@ -17,10 +17,6 @@ from braided.report.common.table import Table
 from braided.version import __version__
 
 PAGES = ("index.html", "report.md")  # beside a folder of figures
-ERROR = (
-    "Root mean square error over that of “no change”, the forecast that the next value equals the last. Below 1 is "
-    "better than that, and lower is better."
-)
 
 
 @final

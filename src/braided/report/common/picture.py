@@ -29,7 +29,7 @@ class Picture:
     caption: str
     alt: str  # what a reader who can't see it should know
     figure: Figure
-    headline: bool = False  # whether it stands with the results, or says more about them
+    headline: bool = True  # shown with the results, not among the details
 
     @property
     def size(self) -> tuple[int, int]:

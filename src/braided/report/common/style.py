@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from braided.methods import Method
 
@@ -21,6 +21,7 @@ POINTS = 72.0 * WIDTH
 INK, GREY, FAINT, PALE = "#222222", "#5a5a5a", "#d5d5d5", "#f0efec"
 # Distinct with every kind of colour blindness, and dark enough for text on white.
 COLOURS = {"multi-task": "#0068a6", "single-task": "#c24e00", "batch": "#00795a", "naive": "#6b6b6b"}
+ACTUAL: dict[str, Any] = {"color": "#8a8a8a", "linewidth": 1.0, "marker": ".", "markersize": 4, "label": "Actual"}
 MARKS = {"multi-task": "o", "single-task": "s", "batch": "^", "naive": "D"}
 STYLE = Path(__file__).with_name("figures.mplstyle")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal, TypeAlias, final
 
 from braided.printable import printable
@@ -44,9 +46,20 @@ def short(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def several(names: Sequence[object], most: int) -> str:
+    """Write the first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(map(printable, names[:most])) + f" and {more:,} more" * (more > 0)
+
+
+def number(value: float, form: str) -> str:
+    """Write a number, or a dash for NaN."""
+    return "–" if isnan(value) else format(value, form)
+
+
 def brief(value: float) -> str:
     """Write a number with three decimals, or fewer if it is large."""
-    return f"{value:.3f}" if value < 10 else f"{value:.2g}"
+    return number(value, ".3f" if value < 10 else ".2g")
 
 
 def value_of(value: float) -> str:

@@ -1,9 +1,8 @@
-"""The page of a run: what came of it, how good the forecasts are stream by stream, and how to go on."""
+"""The page of a run: what it found, how good the forecasts of each stream are, and how to continue."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from braided.forecasting import Engine
 from braided.forecasting.clock import step_in_words, time_in_words
@@ -12,13 +11,14 @@ from braided.kernels import Kernel
 from braided.learners import Learner
 from braided.learners.composed import Composed
 from braided.printable import printable
-from braided.report.common.page import ERROR, Section, write_page
+from braided.report.common.page import Section, write_page
 from braided.report.run.pictures import pictures
 from braided.report.run.summary import in_words
 from braided.report.run.tables import at_the_edge, errors, facts, trials, tuned_until
 from braided.runs.table import Run
 from braided.runs.trials import SINGLE
 
+HOMES: dict[type, str] = {Exponential: "bd.", Kernel: "bd.kernels."}  # of arguments of learners
 OPEN_ROWS = 30  # a longer table of streams is folded up
 COMMANDS = """\
 braided forecast MODEL FILE    # learn newer rows, and forecast the next round
@@ -48,7 +48,7 @@ def _summary(forecaster: Engine) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, position = forecaster.record.rounds, len(forecaster.tasks), forecaster.origin.position
     step = step_in_words(forecaster.clock.step, forecaster.is_dated)
-    said = f"{streams:,} stream{'s' * (streams != 1)}, usual step {step}"
+    said = f"{streams:,} stream{'s' * (streams != 1)}, typical step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
     since = f"after {tuned_until(forecaster)} and " * bool(position and position.tuning_rounds)
@@ -58,15 +58,14 @@ def _summary(forecaster: Engine) -> str:
 
 def _reading(forecaster: Engine) -> dict[str, str]:
     lags = forecaster.lags
-    beyond = ", and from where a stream stands beside its neighbours" * (lags.gap and not lags.level)
+    beyond = ", and from where a stream is relative to its neighbours" * (lags.gap and not lags.level)
     return {
-        "Error": ERROR,
-        "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts of the part to tune "
-        "on do not count.",
+        "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts in the tuning "
+        "period do not count.",
         "One filter per stream": f"{SINGLE.title} on the stream's own last changes{' and level' * lags.level}, tuned "
-        f"on the same part: what is gained beyond it comes from the other streams{beyond}.",
-        "Interval": f"Meant to hold {100 * forecaster.coverage:g} % of the values of each stream; its width follows "
-        "the errors as they come.",
+        f"in the same period: any further gain comes from the other streams{beyond}.",
+        "Interval": f"Should hold {100 * forecaster.coverage:g} % of the values of each stream; its width adapts to "
+        "the errors.",
     }
 
 
@@ -74,40 +73,34 @@ def _facts(run: Run) -> dict[str, str]:
     return facts(run.forecaster) | {
         "Source": printable(run.plan["table"]),
         "Columns": run.plan["columns"],
-        "Run": {"begun": "in one go", "continued": "went on where it was stopped", "finished": "finished before"}[
-            run.how
-        ],
+        "Run": {"begun": "in one go", "continued": "continued", "finished": "finished before"}[run.how],
         "Version": f"braided {run.plan['version']}",
     }
 
 
 def _python(forecaster: Engine) -> str:
     """Return the Python that loads the model, and makes the same one from scratch."""
-    learner, graph = forecaster.learner, "old.tasks"
-    lines = ["import braided as bd", "", 'old = bd.load("model.braided")  # goes on with old.advance(times, values)']
+    learner, graph, ties = forecaster.learner, "old.tasks", []
     if learner.shares:
         graph = "graph"
-        lines.append(f"graph = bd.TaskGraph(old.graph.similarity, old.tasks, ridge={learner.graph.ridge!r})")
+        ties = [f"graph = bd.TaskGraph(old.graph.similarity, old.tasks, ridge={learner.graph.ridge!r})"]
     extras = ", extras=old.extras" * (forecaster.extras is not None)
-    return "\n".join(
-        [
-            *lines,
-            f"learner = {_call(learner, graph)}",
-            f"lags = bd.{forecaster.lags!r}",
-            "# the same from scratch:",
-            f"new = bd.forecasting.Engine(learner, lags, old.units, graph=old.graph{extras}, clock=old.clock)",
-        ]
-    )
+    lines = [
+        "import braided as bd\n",
+        'old = bd.load("model.braided")  # continues with old.advance(times, values)',
+        *ties,
+        f"learner = {_call(learner, graph)}",
+        f"lags = bd.{forecaster.lags!r}",
+        "# the same from scratch:",
+        f"new = bd.forecasting.Engine(learner, lags, old.units, graph=old.graph{extras}, clock=old.clock)",
+    ]
+    return "\n".join(lines)
 
 
 def _call(learner: Learner, graph: str) -> str:
     if isinstance(learner, Composed):
         inner = learner.learner.with_features(learner.n_features)
         return f"bd.{learner.features!r} | {_call(inner, graph)}"
-    given = "".join(f", {name}={_argument(getattr(learner, name))}" for name in learner.parameters)
+    values = {name: getattr(learner, name) for name in learner.parameters}
+    given = "".join(f", {name}={HOMES.get(type(value), '')}{value!r}" for name, value in values.items())
     return f"bd.{type(learner).__name__}({graph}, n_features={learner.n_features}{given})"
-
-
-def _argument(value: Any) -> str:
-    homes = {Exponential: "bd.", Kernel: "bd.kernels."}
-    return f"{homes.get(type(value), '')}{value!r}"

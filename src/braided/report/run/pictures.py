@@ -12,7 +12,7 @@ from braided.forecasting import Engine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
 from braided.report.common.figures import error_lines, line_of, similarities
 from braided.report.common.picture import Picture
-from braided.report.common.style import COLOURS, GREY, INK, named_rows, panels, styled
+from braided.report.common.style import ACTUAL, COLOURS, GREY, INK, named_rows, panels, styled
 from braided.report.common.table import brief, short
 from braided.report.run.summary import Summary
 from braided.report.run.tables import best_first, method_of, signed
@@ -26,13 +26,11 @@ from braided.validate import LARGEST_VALUE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMED = 40  # streams whose gains are shown by name; of more, a sorted curve
+NAMED_GAINS = 40  # streams whose gains are shown by name; for more, a sorted curve
 STRETCH = 100  # rounds of the last forecasts
-LARGEST_ON_AXIS = 2**52  # numbers beyond this are not told apart by an axis
-DATES = tuple(
-    as_stamps(np.array(["0001-01-01", "10000-01-01"], "datetime64[D]")).tolist()
-)  # an axis shows those between
-ALIKE = 400  # streams whose similarities can be told apart in a picture
+LARGEST_ON_AXIS = 2**52  # an axis can't distinguish larger numbers
+DATES_ON_AXIS = as_stamps(np.array(["0001-01-01", "10000-01-01"], "datetime64[D]")).tolist()  # those between
+STREAMS_IN_GRAPH = 400  # whose similarities can be seen in a picture
 HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
 
@@ -42,52 +40,48 @@ def pictures(run: Run) -> Iterator[Picture]:
     streams = f"{len(summary.tasks):,} streams"
     if summary.scored:
         ends = ", ".join(f"{words} {brief(ratio[-1])}" for _, ratio, words, _ in _curves(forecaster))
-        yield _picture(
+        yield Picture(
             "over-time",
             "Error over time",
-            "From the first forecast that counts to each round, over all streams together, in units of their usual "
-            "change. Below 1 is better than forecasting no change.",
+            "From the first forecast that counts to each round, over all streams, in units of their typical change. "
+            "Below 1 is better than forecasting no change.",
             f"Lines of the error up to each round, relative to no change. At the end: {ends}.",
             error_lines(_curves(forecaster), "Rounds forecast"),
         )
     order = best_first(summary.to_single)
     if forecaster.single is not None and len(order):
         gains = summary.gains[order]
-        yield _picture(
+        yield Picture(
             "gains",
             "Gain of sharing",
-            "By how much the error is less than with one filter per stream, which is tuned alike. Blue: sharing helps; "
-            "orange: it hurts." + " What is far larger than all else is cut." * bool(gains[-1] < -_room(gains)),
+            "How much smaller the error is than with one filter per stream, tuned in the same way. Blue: sharing "
+            "helps; orange: it hurts." + " Far larger losses are cut." * bool(gains[-1] < -_room(gains)),
             f"Gains of {streams}, sorted: from {signed(gains[0])} to {signed(gains[-1])} %.",
             _gains(gains, [str(summary.tasks[place]) for place in order]),
         )
     shown = _latest(run.forecasts, forecaster, summary) if run.forecasts is not None and summary.scored else []
     if shown:
         listed = ", ".join(f"{short(one.name, 40)} ({brief(one.error)})" for one in shown)
-        yield _picture(
+        yield Picture(
             "forecasts",
             "The last forecasts",
-            f"Streams from the least to the largest error over that of “no change”: {listed}. "
-            f"Band: the interval that is to hold {100 * forecaster.coverage:g} % of the values.",
+            f"Streams from the smallest to the largest error over that of “no change”: {listed}. "
+            f"Band: the interval that should hold {100 * forecaster.coverage:g} % of the values.",
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster),
         )
-    if 1 < len(summary.tasks) <= ALIKE:
+    if 1 < len(summary.tasks) <= STREAMS_IN_GRAPH:
         graph = forecaster.graph
         used = forecaster.learner.shares or forecaster.lags.neighbours
-        yield _picture(
+        yield Picture(
             "graph",
-            "How alike the streams are",
-            "Spearman correlation of the changes in the part to tune on; negative ones count as 0."
-            + " Each stream is joined with those that it is most alike to." * graph.is_sparse
-            + " The method chosen makes no use of it." * (not used),
+            "How similar the streams are",
+            "Spearman correlation of the changes in the tuning period; negative ones count as 0."
+            + " Each stream is tied to the most similar ones." * graph.is_sparse
+            + " The chosen method does not use it." * (not used),
             f"Heat map of the similarities of {streams}.",
             similarities(graph.similarity.toarray() if graph.is_sparse else graph.similarity, [*map(str, graph.tasks)]),
         )
-
-
-def _picture(name: str, title: str, caption: str, alt: str, figure: Figure) -> Picture:
-    return Picture(name, title, caption, alt, figure, headline=True)
 
 
 def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Method]]:
@@ -105,7 +99,7 @@ def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Method]]:
 
 
 def _room(gains: Floats) -> float:
-    """Return how large a loss is shown: what is far larger than all else would hide it."""
+    """Return the largest loss to show: a far larger one would hide all others."""
     return max(2.0 * float(gains[0]), 4.0 * float(np.median(np.abs(gains))), 0.1)
 
 
@@ -115,7 +109,7 @@ def _gains(gains: Floats, names: list[str]) -> Figure:
     room = _room(gains)
     shown = np.maximum(gains, -room)
     ends = 1.05 * min(float(shown[-1]), -0.1), 1.05 * max(float(shown[0]), 0.1)  # less is rounding
-    if len(gains) > NAMED:
+    if len(gains) > NAMED_GAINS:
         figure, (axis,) = panels(1, each=3.3)
         for colour, part in ((HELPED, shown.clip(min=0.0)), (HURT, shown.clip(max=0.0))):
             axis.fill_between(np.arange(len(gains)) + 0.5, part, step="mid", color=colour, linewidth=0.0)
@@ -172,8 +166,8 @@ def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
 
 
 def _drawable(times: Ints, is_dated: bool) -> tuple[Any, str]:
-    """Return times that an axis can show, and its name; dates need none, but their years must have four digits."""
-    if is_dated and DATES[0] <= times[0] and times[-1] < DATES[1]:
+    """Return times that an axis can show, and its label; dates need none if their years have four digits."""
+    if is_dated and DATES_ON_AXIS[0] <= times[0] and times[-1] < DATES_ON_AXIS[1]:
         return times.view("datetime64[us]"), ""
     first = time_in_words(int(times[0]), is_dated)
     if is_dated:
@@ -183,7 +177,7 @@ def _drawable(times: Ints, is_dated: bool) -> tuple[Any, str]:
 
 @styled
 def _forecasts(stretches: list[_Stretch], forecaster: Engine) -> Figure:
-    """Draw what came, what was forecast and the interval, one stream above the other."""
+    """Draw actual values, forecasts and intervals, one stream above the other."""
     from matplotlib import dates
     from matplotlib.ticker import MaxNLocator
 
@@ -194,16 +188,9 @@ def _forecasts(stretches: list[_Stretch], forecaster: Engine) -> Figure:
         span = float(np.nanmax(one.columns[0]) - np.nanmin(one.columns[0])) or LARGEST_VALUE
         middle = float(np.nanmedian(one.columns[0]))
         actual, forecast, low, high = np.clip(one.columns, middle - 1.5 * span, middle + 1.5 * span)
-        axis.fill_between(
-            x,
-            low,
-            high,
-            color=line["color"],
-            alpha=0.18,
-            linewidth=0.0,
-            label=f"{100 * forecaster.coverage:g} % interval",
-        )
-        axis.plot(x, actual, color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual")
+        band = f"{100 * forecaster.coverage:g} % interval"
+        axis.fill_between(x, low, high, color=line["color"], alpha=0.18, linewidth=0.0, label=band)
+        axis.plot(x, actual, **ACTUAL)
         axis.plot(x, forecast, label="Forecast", **line | {"linewidth": 1.4})
         axis.set_title(short(one.name, 40), pad=4)
         axis.margins(x=0.01)

@@ -1,10 +1,10 @@
-"""Tables and facts of a run or a saved model, as text: the same for the terminal, for Markdown and for the page.
+"""Tables and facts of a run or a saved model.
 
-| table  | what                                                          |
-|--------|---------------------------------------------------------------|
-| errors | how good the forecasts of each stream are                     |
-| trials | what was tried before, on the part to tune on                 |
-| links  | which streams are alike                                       |
+| table  | what                                      |
+|--------|-------------------------------------------|
+| errors | how good the forecasts of each stream are |
+| trials | what was tried in the tuning period       |
+| links  | which streams are similar                 |
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -22,26 +21,26 @@ from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
 from braided.methods import sees_level
 from braided.printable import printable
-from braided.report.common.table import SYMBOLS, Table, brief, value_of
+from braided.report.common.table import SYMBOLS, Table, brief, number, several, value_of
 from braided.report.run.summary import Summary
 from braided.runs.trials import FORGETTING, SINGLE
 from braided.study import METHODS, Method
 from braided.types import Floats, Ints
 
-MOST_STREAMS = 200  # rows of a table; of more streams, the first and the last half of so many are shown
-MOST_NAMES = 100  # of streams, in a line of the facts
-MOST_LINKS = 3  # neighbours of a stream
+STREAMS_SHOWN = 200  # rows of a table; of more streams, the best and the worst half as many
+NAMES_SHOWN = 100  # in a line of the facts
+LINKS_SHOWN = 3  # neighbours of a stream
 OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned: not part of the range searched
-NATURAL = {"forgetting": 1.0, "ridge": 1.0}  # ends beyond which there is nothing to look for
+NATURAL_ENDS = {"forgetting": 1.0, "ridge": 1.0}  # no value beyond them makes sense
 
 
 def errors(forecaster: Engine, most: int | None = None) -> Table:
     """Return the errors of each stream, the largest gain of sharing first, and their means; empty without any."""
     summary = Summary.of(forecaster)
     shares, means = forecaster.single is not None, summary.means
-    columns = [  # what stands above, the title, the cells, the last one
-        ("", "forecasts", [f"{count:,.0f}" for count in summary.counts], f"{summary.counts.sum():,.0f}"),
-        ("", "RMSE", [_cell(value, ".4g") for value in summary.rmse], ""),
+    columns = [  # the heading above, the title, and the cells, with the mean as the last
+        ("", "forecasts", [f"{count:,.0f}" for count in (*summary.counts, summary.counts.sum())]),
+        ("", "RMSE", [*(number(value, ".4g") for value in summary.rmse), ""]),
     ]
     for above, title, name in (
         ("error over no change", "model", "to_no_change"),
@@ -49,28 +48,28 @@ def errors(forecaster: Engine, most: int | None = None) -> Table:
         ("over last change", "model", "to_last_change"),
     ):
         if shares or name != "single_to_no_change":
-            columns.append((above, title, [_ratio(value) for value in getattr(summary, name)], _ratio(means[name])))
+            columns.append((above, title, [brief(value) for value in (*getattr(summary, name), means[name])]))
     if shares:
-        gain = signed(100.0 * (1.0 - means["to_single"]))
-        columns.append(("", "gain, %", [signed(value) for value in summary.gains], gain))
-    held = [_cell(100.0 * value, ".1f") for value in (*summary.coverage, means["coverage"])]
-    columns.append(("", "in interval, %", held[:-1], held[-1]))
-    most = most or MOST_STREAMS
+        gains = (*summary.gains, 100.0 * (1.0 - means["to_single"]))
+        columns.append(("", "gain, %", [signed(value) for value in gains]))
+    held = (*summary.coverage, means["coverage"])
+    columns.append(("", "in interval, %", [number(100.0 * value, ".1f") for value in held]))
+    most = most or STREAMS_SHOWN
     places, said = _shown(summary, shares, most)
-    rows = [(printable(summary.tasks[place]), *(cells[place] for _, _, cells, _ in columns)) for place in places]
+    rows = [(printable(summary.tasks[place]), *(cells[place] for *_, cells in columns)) for place in places]
     if said:
         rows.insert(most // 2, (f"… {len(summary.tasks) - len(places):,} more", *("" for _ in columns)))
-    rows.append((f"All {len(summary.tasks):,}", *(mean for _, _, _, mean in columns)))
+    rows.append((f"All {len(summary.tasks):,}", *(cells[-1] for *_, cells in columns)))
     return Table(
         name="streams",
         title="Errors by stream",
         group="synchronous",
-        columns=("Stream", *(title for _, title, _, _ in columns)),
+        columns=("Stream", *(title for _, title, _ in columns)),
         rows=tuple(rows) if summary.scored else (),
         groups=tuple((above, len([*own])) for above, own in groupby(["", *(above for above, *_ in columns)])),
         note=(
             f"{said}RMSE {'of the logarithms' if forecaster.units.logarithm else 'in the units of the values'}. "
-            "Errors over those of the two naive forecasts: below 1 is better. "
+            "Errors over those of two baselines: below 1 is better. "
             f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
             "Last row: all forecasts, and means over the streams."
         ),
@@ -78,7 +77,7 @@ def errors(forecaster: Engine, most: int | None = None) -> Table:
 
 
 def _shown(summary: Summary, shares: bool, most: int) -> tuple[Ints, str]:
-    """Return the streams to show, and which they are where these are not all."""
+    """Return the streams to show, and a sentence on which they are if they are not all."""
     order = best_first(summary.to_single if shares else summary.to_no_change)
     if len(summary.tasks) <= most or len(order) <= most:
         silent = np.setdiff1d(np.arange(len(summary.tasks)), order)
@@ -90,12 +89,12 @@ def _shown(summary: Summary, shares: bool, most: int) -> tuple[Ints, str]:
 
 
 def best_first(errors: Floats) -> Ints:
-    """Return the places of the errors that are there, the smallest first."""
+    """Return the places of the known errors, the smallest first."""
     return np.argsort(errors, kind="stable")[: int((~np.isnan(errors)).sum())]
 
 
 def trials(choice: Choice) -> Table:
-    """Return what a search tried on the first rounds, the one that is used on top."""
+    """Return what a search tried in the tuning period, with the choice on top."""
     listed = [choice.best, *choice.trials, choice.single]
     shown = {json.dumps([trial.method, trial.parameters]): trial for trial in listed}.values()
     rounds = choice.best.rounds
@@ -107,63 +106,61 @@ def trials(choice: Choice) -> Table:
         values = (value_of(given[name]) if name in given else "" for name in names)
         rows.append((METHODS[trial.method].title, *values, score))
     symbols = ", ".join(f"{SYMBOLS[name]} {name}" for name in names if SYMBOLS[name] != name)
-    told = f"The best of each method, of {choice.tried:,} trials" if choice.tried else "The parameters were given"
+    tried = f"The best of each method, of {choice.tried:,} trials" if choice.tried else "The parameters were given"
     return Table(
         name="tried",
         title=f"Tried on the first {rounds:,} rounds" if rounds else "As given",
         group="other",
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
-        note=f"{told}; in bold the one that is used. {symbols}; error over “no change”, mean over the streams."
-        + " All see the level of a stream, beside its last changes." * sees_level(choice.best.parameters),
+        note=f"{tried}; in bold the choice. {symbols}; error over “no change”, mean over the streams."
+        + " All see the level of a stream as well as its last changes." * sees_level(choice.best.parameters),
         best_first=True,
     )
 
 
 def links(graph: TaskGraph) -> Table:
-    """Return which streams each one is most alike to."""
+    """Return which streams each one is most similar to."""
     rows = []
-    for task in graph.tasks[:MOST_STREAMS]:
-        nearest = sorted(graph.neighbours(task).items(), key=lambda link: -link[1])[:MOST_LINKS]
+    for task in graph.tasks[:STREAMS_SHOWN]:
+        nearest = sorted(graph.neighbours(task).items(), key=lambda link: -link[1])[:LINKS_SHOWN]
         rows.append((printable(task), *(f"{printable(other)} {value:.2f}" for other, value in nearest)))
     width = max((len(row) for row in rows), default=1)
-    more = len(graph.tasks) - MOST_STREAMS
+    more = len(graph.tasks) - STREAMS_SHOWN
     return Table(
         name="links",
-        title="Which streams are alike",
+        title="Which streams are similar",
         group="other",
-        columns=("Stream", *("most alike", "then", "then")[: width - 1]),
+        columns=("Stream", *("most similar", "then", "then")[: width - 1]),
         rows=tuple((*row, *("" for _ in range(width - len(row)))) for row in rows),
-        note="Similarity: 1 is the same, 0 not alike at all." + f" {more:,} more streams are not shown." * (more > 0),
+        note="Similarity: 0 is none, 1 is the same." + f" {more:,} more streams are not shown." * (more > 0),
     )
 
 
 def at_the_edge(choice: Choice) -> list[str]:
-    """Say which parameters lie at an end of what was searched, where a better one may lie beyond."""
-    best = choice.best
-    said = []
+    """Say which parameters lie at an end of the range searched."""
+    best, said = choice.best, []
     for name, value in best.parameters.items() if choice.tried else ():
         offered = _offered(best.method, name)
         ends = {min(offered): "smallest", max(offered): "largest"} if len(offered) > 1 else {}
-        if value in ends and value != NATURAL.get(name):
+        if value in ends and value != NATURAL_ENDS.get(name):
             beyond = [value_of(far) for far in OFF.get(name, ()) if (far < value) == (ends[value] == "smallest")]
-            said.append(
-                f"{name} {value_of(value)} is the {ends[value]} tried{''.join(f' but {far}' for far in beyond)}"
-            )
+            but = "".join(f" but {far}" for far in beyond)
+            said.append(f"{name} {value_of(value)} is the {ends[value]} tried{but}")
     return [f"{', '.join(said).capitalize()}: a better one may lie beyond."] if said else []
 
 
 def _offered(method: str, name: str) -> set[float]:
-    """Return the values of a parameter that there were to choose from."""
+    """Return the values of a parameter that were searched."""
     grids = [stage[name] for stage in METHODS[method].stages if name in stage]
     values = {value for grid in grids for value in (grid or FORGETTING)}
     return values - OFF.get(name, set())
 
 
 def facts(model: Engine | Learner) -> dict[str, str]:
-    """Return what a model is and what it has seen."""
+    """Return what a model is and what it has learned."""
     if isinstance(model, Learner):
-        return {"Learner": f"{model!r}", "Streams": _names(model.tasks), "Health": _health(model)}
+        return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_SHOWN), "Health": _health(model)}
     method, lags = method_of(model), model.lags
     features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
     features += ["its level"] * lags.level
@@ -171,23 +168,23 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
     extras = 0 if model.extras is None else model.extras.mean.size
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
-    scale = "each stream's usual change is 1" + ", that of its logarithm" * model.units.logarithm
+    scale = "each stream's typical change is 1" + ", that of its logarithm" * model.units.logarithm
     position, choice = model.origin.position, model.origin.choice
     head = 0 if position is None else position.tuning_rounds
     some = f"; methods on {choice.streams:,} of the streams" if choice and choice.streams else ""
     first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
     return {
         "Source": printable(model.origin.source),
-        "Streams": _names(model.tasks),
-        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, before",
+        "Streams": several(model.tasks, NAMES_SHOWN),
+        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, earlier",
         "Method": f"{method.title}: {method.about}",
         "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),
         "Ties": _ties(model),
         "Features": ", ".join(features),
-        "Units": f"{scale} (measured on the part to tune on)",
-        "Usual step": step_in_words(model.clock.step, model.is_dated),
+        "Units": f"{scale} (measured in the tuning period)",
+        "Typical step": step_in_words(model.clock.step, model.is_dated),
         "Learned": f"{model.rounds:,} rounds, {first} to {last}; {model.learner.samples:,} samples",
-        "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than usual",
+        "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than typical",
         "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast"
         + f"; {model.too_large:,} were too large to use" * bool(model.too_large),
         "Breakdowns": f"{model.breakdowns:,}",
@@ -198,7 +195,7 @@ def facts(model: Engine | Learner) -> dict[str, str]:
 def _ties(model: Engine) -> str:
     """Say what streams share, and by which solver."""
     if not model.learner.shares or model.graph is None:
-        return "none: each stream has weights of its own"
+        return "none: each stream has its own weights"
     S = model.graph.similarity
     ties = (S.nnz if model.graph.is_sparse else np.count_nonzero(S)) / len(model.tasks)
     solver = f', solver "{model.learner.uses}"' if isinstance(model.learner, MTWRLS) else ""
@@ -206,20 +203,14 @@ def _ties(model: Engine) -> str:
 
 
 def _health(learner: Learner) -> str:
-    health = learner.health
-    said = []
+    health, said = learner.health, []
     if not np.isnan(health.largest_variance):
         size = f"{health.largest_variance:.2g} times that of the noise, {health.spread:.2g} times the smallest"
         said = [f"largest variance of a weight {size}"]
-        said += [f"covariance made anew: {health.guarded:,}"] * bool(health.guarded)
+        said += [f"covariance rebuilt: {health.guarded:,}"] * bool(health.guarded)
     said += [f"{health.dictionary:,} inputs kept"] * bool(health.dictionary)
     said += [f"{health.unusual:,} values were far off, and count for less"] * bool(health.unusual)
-    return "; ".join(said) or "nothing to tell"
-
-
-def _names(tasks: tuple[Any, ...]) -> str:
-    more = len(tasks) - MOST_NAMES
-    return ", ".join(map(printable, tasks[:MOST_NAMES])) + f" and {more:,} more" * (more > 0)
+    return "; ".join(said) or "nothing to report"
 
 
 def _parameters(forecaster: Engine) -> list[tuple[str, str]]:
@@ -229,7 +220,7 @@ def _parameters(forecaster: Engine) -> list[tuple[str, str]]:
 
 
 def method_of(forecaster: Engine) -> Method:
-    """Return the method that a forecaster was tuned by; one that was made by hand goes under its learner's name."""
+    """Return the method that was chosen; a forecaster made by hand goes by its learner's name."""
     if forecaster.origin.choice is not None:
         return METHODS[forecaster.origin.choice.best.method]
     kind = METHODS["mt-wrls"] if forecaster.learner.shares else SINGLE
@@ -237,19 +228,11 @@ def method_of(forecaster: Engine) -> Method:
 
 
 def tuned_until(forecaster: Engine) -> str:
-    """Return the last time of the part to tune on."""
+    """Return the last time of the tuning period."""
     position = forecaster.origin.position
     return time_in_words(NEVER if position is None else position.tuning_end, forecaster.is_dated)
 
 
-def _ratio(value: float) -> str:
-    return "–" if np.isnan(value) else brief(value)
-
-
-def _cell(value: float, form: str) -> str:
-    return "–" if np.isnan(value) else format(value, form)
-
-
 def signed(value: float) -> str:
     """Write a gain in per cent."""
-    return _cell(round(value, 1) + 0.0, "+.1f").replace("-", "−")
+    return number(round(value, 1) + 0.0, "+.1f").replace("-", "−")

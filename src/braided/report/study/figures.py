@@ -15,7 +15,20 @@ import numpy as np
 
 from braided.evaluation import Protocol
 from braided.report.common.figures import error_lines, line_of, similarities
-from braided.report.common.style import COLOURS, FAINT, GREY, INK, MARKS, POINTS, WIDTH, legend, panels, rows, styled
+from braided.report.common.style import (
+    ACTUAL,
+    COLOURS,
+    FAINT,
+    GREY,
+    INK,
+    MARKS,
+    POINTS,
+    WIDTH,
+    legend,
+    panels,
+    rows,
+    styled,
+)
 from braided.report.common.table import SYMBOLS, brief, short, value_of
 from braided.study import METHODS, Method, Results
 from braided.types import Floats
@@ -29,7 +42,7 @@ SYNCHRONOUS: Protocol = "synchronous"
 
 @styled
 def series(results: Results) -> Figure:
-    """Draw the changes of three tasks in four windows, one trace above the other."""
+    """Draw the changes of three streams in four windows, one trace above the other."""
     windows, tasks = _spread(results.windows, 4), results.tasks[:3]
     changes = [np.diff(results.series(window)[:, : len(tasks)], axis=0) for window in windows]
     room = 2.4 * max(float(np.quantile(np.abs(np.concatenate(changes)), 0.995)), 1e-300)
@@ -54,7 +67,7 @@ def series(results: Results) -> Figure:
 
 
 def _scale_bar(axis: Axes, room: float) -> None:
-    """Show how much a change is: the largest of 1, 2 or 5 that fits into half a trace."""
+    """Draw a bar of 1, 2 or 5 units, the largest that fits into half a trace."""
     power = 10.0 ** np.floor(np.log10(room / 2))
     size = power * max(step for step in (1, 2, 5) if step * power <= room / 2)
     place = axis.get_yaxis_transform()
@@ -64,7 +77,7 @@ def _scale_bar(axis: Axes, room: float) -> None:
 
 @styled
 def forecasts(results: Results, stretch: int = 60) -> Figure | None:
-    """Draw what was forecast of the first task in the middle of the test part, beside what came, in two windows."""
+    """Draw forecasts and actual changes of the first stream in the middle of the test period, in two windows."""
     shown = [METHODS[name] for name in ("wrls", "mt-wrls", "mt-wrls-neighbours") if METHODS[name] in results.methods]
     if not shown:
         return None
@@ -77,9 +90,7 @@ def forecasts(results: Results, stretch: int = 60) -> Figure | None:
         part = slice(first, first + stretch)
         steps = offset + curves[0].steps[part]
         axis.axhline(0.0, color=FAINT, linewidth=0.8)
-        axis.plot(
-            steps, curves[0].actual[part], color="#8a8a8a", linewidth=1.0, marker=".", markersize=4, label="Actual"
-        )
+        axis.plot(steps, curves[0].actual[part], **ACTUAL)
         for method, curve in zip(shown, curves, strict=True):
             axis.plot(steps, curve.forecast[part], label=method.title, **line_of(method))
         axis.set_title(_window_title(results, window), pad=4)
@@ -93,7 +104,7 @@ def forecasts(results: Results, stretch: int = 60) -> Figure | None:
 
 @styled
 def ranks(results: Results, split: str) -> Figure | None:
-    """Draw a critical difference diagram: methods that a bar joins are not told apart."""
+    """Draw a critical difference diagram: methods joined by a bar do not differ significantly."""
     from matplotlib.figure import Figure
 
     ranked = results.ranked(split, SYNCHRONOUS)
@@ -123,7 +134,7 @@ def ranks(results: Results, split: str) -> Figure | None:
     axis.plot([left, left, left, end, end, end], [24.0, 32.0, 28.0, 28.0, 24.0, 32.0], color=INK, linewidth=1.2)
     axis.text(left, 21.0, f"LSD {comparison.difference:.2f}", va="bottom", fontsize=10.5)
     for position, (rank, method) in enumerate(zip(mean, (methods[i] for i in order), strict=True)):
-        low = position < (count + 1) // 2  # the better half hangs on the left, the best on top
+        low = position < (count + 1) // 2  # the better half is on the left, the best on top
         down = stems + row * ((position if low else count - 1 - position) + 0.5)
         edge, side, sign = (92.0, "right", -1) if low else (POINTS - 92.0, "left", 1)
         slot = 118.0 + (POINTS - 236.0) * position / (count - 1)
@@ -154,7 +165,7 @@ def joined(ranks: Floats, difference: float) -> list[tuple[int, int]]:
 
 @styled
 def errors(results: Results, split: str) -> Figure:
-    """Draw the error of every method relative to "no change": windows (or tasks of a single one), quartiles, median."""
+    """Draw every method's error relative to "no change": windows (or streams of a single one), quartiles, median."""
     values = spread_of_errors(results, split)
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
     order = np.argsort(middle, kind="stable")
@@ -171,9 +182,10 @@ def errors(results: Results, split: str) -> Figure:
         if middle[i] <= right:
             axis.plot(middle[i], row, MARKS[method.family], color=colour, markersize=7, markeredgecolor="white")
         axis.text(1.02, row, brief(middle[i]), transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
-        beyond = f"{brief(here.max())} ▸" if here.max() > right else ""
-        if beyond:
-            _at_edge(axis, row, beyond)
+        if here.max() > right:  # write the largest at the edge
+            white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 9, "color": GREY, "bbox": white}
+            axis.text(1.0, row, f"{brief(here.max())} ▸", transform=axis.get_yaxis_transform(), **style)
     axis.set_xlim(left - pad, right + pad)
     axis.set_xlabel("RMSE over that of “no change”")
     axis.text(1.02, -0.95, "median", transform=axis.get_yaxis_transform(), va="center", fontsize=10, color=GREY)
@@ -181,15 +193,8 @@ def errors(results: Results, split: str) -> Figure:
     return figure
 
 
-def _at_edge(axis: Axes, row: int, text: str) -> None:
-    """Write down what lies outside of the axis, on the right."""
-    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    place = axis.get_yaxis_transform()
-    axis.text(1.0, row, text, transform=place, ha="right", va="center", fontsize=9, color=GREY, bbox=white)
-
-
 def spread_of_errors(results: Results, split: str) -> Floats:
-    """Return what the methods' errors spread over: windows, or the tasks of a single window."""
+    """Return the methods' errors per window, or per stream of a single window."""
     errors = results.by_task(split, SYNCHRONOUS, "rmse_to_no_change")
     return errors.mean(axis=2) if results.windows > 1 else errors[0].T
 
@@ -230,7 +235,7 @@ def choices(results: Results, names: Sequence[str]) -> Figure | None:
 
 
 def _values(results: Results, name: str, methods: Sequence[Method]) -> list[float]:
-    """Return all values of a parameter that there were to choose from."""
+    """Return all values of a parameter that were searched."""
     offered = {value for method in methods for stage in method.stages for value in stage.get(name, ())}
     if name == "forgetting" and any(name in stage for method in methods for stage in method.stages):
         offered = set(results.about["forgetting"])
@@ -238,7 +243,7 @@ def _values(results: Results, name: str, methods: Sequence[Method]) -> list[floa
 
 
 def over_time(results: Results, split: str) -> Figure | None:
-    """Draw the error up to each round relative to "no change", for the main methods and the best naive one."""
+    """Draw the error up to each round relative to "no change", for the main methods and the best without a model."""
     mean = dict(zip(results.methods, results.table(split, SYNCHRONOUS, "rmse_to_no_change").mean(axis=0), strict=True))
     main = ("mt-wrls-neighbours", "mt-wrls", "wrls-neighbours", "wrls")
     shown = [METHODS[name] for name in main if METHODS[name] in mean]
@@ -256,7 +261,7 @@ def over_time(results: Results, split: str) -> Figure | None:
 
 @styled
 def timings(results: Results) -> Figure:
-    """Draw the microseconds that one sample takes: to be forecast, and to be learned."""
+    """Draw the microseconds that it takes to forecast and learn one sample."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     each = {method: results.seconds(method.name)[2] for method in results.methods}
@@ -266,13 +271,8 @@ def timings(results: Results) -> Figure:
     start = 10.0 ** np.floor(np.log10(max(least, 1e-6)) - 0.1)
     for row, method in enumerate(order):
         axis.barh(row, each[method] - start, left=start, height=0.62, color=COLOURS[method.family])
-        axis.text(
-            1.15 * each[method],
-            row,
-            f"{each[method]:#.2g}" if each[method] < 10 else f"{each[method]:.0f}",
-            va="center",
-            fontsize=10,
-        )
+        text = f"{each[method]:#.2g}" if each[method] < 10 else f"{each[method]:.0f}"
+        axis.text(1.15 * each[method], row, text, va="center", fontsize=10)
     axis.set_xscale("log")
     axis.xaxis.set_major_locator(LogLocator(numticks=6))
     axis.xaxis.set_minor_locator(NullLocator())
@@ -293,6 +293,6 @@ def _window_title(results: Results, window: int) -> str:
 
 
 def _clock(results: Results, window: int) -> tuple[int, str]:
-    """Return what the step 0 of a window is called, and what steps are: years where the data count them."""
+    """Return the label of step 0 of a window, and what steps are: years if the times are integers."""
     first = results.about["times"][window]
     return (first, "Year") if isinstance(first, int) else (0, "Step of the window")

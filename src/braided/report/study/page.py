@@ -10,25 +10,11 @@ from pathlib import Path
 from braided.datasets import EMBEDDED
 from braided.errors import InputError
 from braided.printable import printable
-from braided.report.common.page import ERROR, Section, write_page
+from braided.report.common.page import Section, write_page
 from braided.report.common.style import COLOURS
 from braided.report.study.pictures import pictures
 from braided.report.study.tables import findings, tables
 from braided.study import METHODS, Results
-
-READING = {
-    "Error": ERROR,
-    "Synchronous": "A whole round is forecast before any of it is learned, as a forecaster must in practice. All "
-    "figures and findings are synchronous unless they say otherwise.",
-    "Interleaved": "Each sample is learned before the next one of the same round is forecast, as in the paper.",
-    "Experiments": "Each window is cut in two: parameters are chosen in the first part, the tuning period, and the "
-    "second part is forecast from scratch. Experiment II has a longer tuning period than I.",
-}
-INTERLEAVED = (
-    "Within a round, later streams are forecast by a model that has already learned the earlier ones, at the same "
-    "moment. Where streams are related, that gives part of the answer away, so these numbers are not forecasts. They "
-    "are here because the paper's are of this kind."
-)
 
 
 def write_report(studies: Sequence[Results], folder: Path) -> Path:
@@ -38,8 +24,7 @@ def write_report(studies: Sequence[Results], folder: Path) -> Path:
     slugs: list[str] = []
     shown = [_study(results, _slug(results.name, slugs)) for results in studies]
     methods = [method for method in METHODS.values() if any(method in results.methods for results in studies)]
-    values = {"studies": shown, "reading": READING, "interleaved": INTERLEAVED, "methods": methods, "colours": COLOURS}
-    return write_page(folder, "study", shown, **values)
+    return write_page(folder, "study", shown, studies=shown, methods=methods, colours=COLOURS)
 
 
 def _slug(name: str, taken: list[str]) -> str:

@@ -1,11 +1,11 @@
-"""Tables of a study, as text: the same cells for the terminal, for Markdown and for the page.
+"""Tables of a study, and its findings in words.
 
-| table       | the paper's | what                                                                     |
-|-------------|-------------|--------------------------------------------------------------------------|
-| errors      | 1 and 3     | mean and median over the windows, beside the paper's means               |
-| ranks       | 2 and 4     | mean rank, victories and defeats of the paper's methods                  |
-| parameters  |             | what was chosen most often                                               |
-| times       |             | what tuning and testing took                                             |
+| table      | the paper's | what                                                       |
+|------------|-------------|------------------------------------------------------------|
+| errors     | 1 and 3     | mean and median over the windows, beside the paper's means |
+| ranks      | 2 and 4     | mean rank, victories and defeats of the paper's methods    |
+| parameters |             | the values chosen most often                               |
+| times      |             | the time that tuning and testing took                      |
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from braided.datasets import EMBEDDED
 from braided.evaluation import PROTOCOLS, Protocol
 from braided.methods import Method
-from braided.report.common.table import SYMBOLS, Table
+from braided.report.common.table import SYMBOLS, Table, number
 from braided.statistics import compare_ranks
 from braided.study import METHODS, Results
 from braided.study.plan import SHARES, WINDOWS
@@ -63,7 +63,7 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
         differences = [float(np.mean(table[:, place])) for table in against_last_change]
         printed = PAPER.get(method.name, {}).get(split, (np.nan, np.nan))[:2] if beside else ()
         broke = results.breakdowns(split, protocol, method.name)
-        rows[method] = (levels[0], (*map(_number, (*levels, *differences, *printed)), str(broke)))
+        rows[method] = (levels[0], (*map(_fixed, (*levels, *differences, *printed)), str(broke)))
     zero = results.methods.index(METHODS["no-change"]) if METHODS["no-change"] in results.methods else None
     line = f" (here {np.mean(against_last_change[0][:, zero]):.3f})" if zero is not None else ""
     return _sorted(
@@ -74,10 +74,10 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
         columns=("Method", "RMSE", "median", "MAE", "median", *(("RMSE", "MAE") * (1 + beside)), "broke"),
         groups=(("", 1), ("over no change", 4), ("over last change", 2), *([("paper, Miami", 2)] * beside), ("", 1)),
         note=(
-            f"Mean over {results.windows} windows of the mean over {len(results.tasks)} tasks; below 1 is better than "
-            f"the naive forecast. Over the last change, only what lies below the forecast 'no change'{line} is skill. "
+            f"Mean over {results.windows} windows of the mean over {len(results.tasks)} streams; below 1 is better "
+            f"than the baseline. Over the last change, only errors below that of 'no change'{line} show skill. "
             f"{'The figures of the paper are for other data, interleaved, over the last change. ' * beside}"
-            "'broke': windows in which the method broke down; from there on it counts as 'no change'."
+            "'broke': windows in which the method broke down; from there on its forecast is 'no change'."
         ),
     )
 
@@ -86,7 +86,7 @@ def _errors_of_one_window(results: Results, protocol: Protocol) -> Table:
     metrics = ("rmse", "mae", "rmse_to_no_change")
     columns = [results.table(split, protocol, metric)[0] for metric in metrics for split in results.splits]
     rows = {
-        method: (columns[len(results.splits) - 1][place], tuple(_number(column[place]) for column in columns))
+        method: (columns[len(results.splits) - 1][place], tuple(_fixed(column[place]) for column in columns))
         for place, method in _present(results, columns[0][None, :])
     }
     tuned = " and ".join(str(train - 1 - results.about["lags"]) for train in results.about["splits"].values())
@@ -98,8 +98,8 @@ def _errors_of_one_window(results: Results, protocol: Protocol) -> Table:
         columns=("Method", *(split for _ in metrics for split in results.splits)),
         groups=(("", 1), *((title, len(results.splits)) for title in ("RMSE", "MAE", "RMSE over no change"))),
         note=(
-            f"Mean over {len(results.tasks)} tasks; {' and '.join(results.splits)}: tuned on the first {tuned} rounds, "
-            f"the rest forecast from scratch. Sorted by the RMSE of {results.splits[-1]}."
+            f"Mean over {len(results.tasks)} streams; {' and '.join(results.splits)}: tuned on the first {tuned} "
+            f"rounds, the rest forecast from scratch. Sorted by the RMSE of {results.splits[-1]}."
         ),
     )
 
@@ -109,13 +109,14 @@ def _ranks(results: Results, split: str, protocol: Protocol) -> Table | None:
     if ranked is None:
         return None
     methods, comparison = ranked
+    p = f"{comparison.p_value:{'.3f' if comparison.p_value >= 0.001 else '.0e'}}"
     rows: dict[Method, tuple[float, tuple[str, ...]]] = {
         method: (rank, (f"{rank:.2f}", str(comparison.victories[place]), str(comparison.defeats[place])))
         for place, (method, rank) in enumerate(zip(methods, comparison.mean_ranks, strict=True))
     }
     columns: tuple[str, ...] = ("rank", "victories", "defeats")
     groups = [("", 1), ("here", 3)]
-    # Ranks among other methods are no ranks to compare with.
+    # Ranks among other methods can't be compared.
     if _is_own(results) and methods == PAPER_METHODS and split in SHARES:
         theirs = compare_ranks([PAPER[method.name][split][2] for method in methods], n_problems=WINDOWS)
         for place, method in enumerate(methods):
@@ -130,7 +131,7 @@ def _ranks(results: Results, split: str, protocol: Protocol) -> Table | None:
         columns=("Method", *columns),
         groups=tuple(groups),
         note=(
-            f"Friedman's χ² = {comparison.chi_squared:.1f}, {_p_value(comparison.p_value)}; mean ranks that differ by "
+            f"Friedman's χ² = {comparison.chi_squared:.1f}, p = {p}; mean ranks that differ by "
             f"more than {comparison.difference:.3f} are a victory and a defeat (LSD, 5 %)."
         ),
     )
@@ -141,9 +142,7 @@ def _parameters(results: Results) -> Table:
     for method in results.methods:
         counts = [results.chosen(split=split, protocol="synchronous", method=method.name) for split in results.splits]
         if any(counts):
-            cells = tuple(
-                " · ".join(_most(count[name]) if name in count else "–" for count in counts) for name in SYMBOLS
-            )
+            cells = (" · ".join(_most(count[name]) if name in count else "–" for count in counts) for name in SYMBOLS)
             rows.append((method.title, *("" if set(cell) <= set("– ·") else cell for cell in cells)))
     return Table(
         rows=tuple(rows),
@@ -151,7 +150,7 @@ def _parameters(results: Results) -> Table:
         name="parameters",
         title=f"Parameters chosen most often, synchronous, {' · '.join(results.splits)}",
         columns=("Method", *SYMBOLS.values()),
-        note=f"Chosen on the training part alone; in brackets how often, of {results.windows}.",
+        note=f"Chosen in the tuning period alone; in brackets how often, of {results.windows}.",
     )
 
 
@@ -162,7 +161,7 @@ def _times(results: Results) -> Table:
         rows=tuple((m.title, f"{took[m][0]:.1f}", f"{took[m][1]:.2f}", f"{took[m][2]:.2f}") for m in order),
         group="other",
         name="times",
-        title="What it took",
+        title="Times",
         columns=("Method", "tuning, s", "testing, s", "µs per sample"),
         note="Over all windows and experiments, synchronous, on one core; without features, which all share.",
     )
@@ -172,7 +171,7 @@ def findings(results: Results) -> list[str]:
     """Return in words what the tables show, also where it goes against the method."""
     said = [_best(results)]
     pairs = (
-        ("mt-wrls", "wrls", "Sharing between tasks alone (MT-WRLS against WRLS)"),
+        ("mt-wrls", "wrls", "Sharing between streams alone (MT-WRLS against WRLS)"),
         ("wrls-neighbours", "wrls", "Seeing the neighbours alone (WRLS + neighbours against WRLS)"),
         ("mt-wrls-neighbours", "wrls", "Both together (MT-WRLS + neighbours against WRLS)"),
         ("mt-oslssvr", "mt-wrls", "The kernel form, linear and without forgetting (MT-OSLSSVR against MT-WRLS)"),
@@ -216,7 +215,7 @@ def _percent(change: float) -> str:
 
 
 def _time_bombs(results: Results) -> list[str]:
-    """Methods whose mean says something else than their median: rare, large failures."""
+    """Name methods whose mean is far above their median: rare, large failures."""
     said = []
     for protocol in PROTOCOLS:
         for split in results.splits:
@@ -225,13 +224,13 @@ def _time_bombs(results: Results) -> list[str]:
             if wild:
                 said.append(
                     f"{protocol.capitalize()} {split}: {', '.join(wild)} failed badly in some windows (the mean is far "
-                    "above the median): parameters that looked good in training let the filter run away in the test."
+                    "above the median): parameters that were good in the tuning period let the filter diverge later."
                 )
     return said
 
 
 def _is_own(results: Results) -> bool:
-    """Whether the data come with the project: beside data of others, the paper's figures would only mislead."""
+    """Whether the data come with the package: beside other data, the paper's figures would only mislead."""
     return results.name in (*EMBEDDED, "synthetic")
 
 
@@ -244,14 +243,8 @@ def _sorted(rows: Mapping[Method, tuple[float, tuple[str, ...]]], **parts: Any) 
     return Table(rows=tuple((method.title, *rows[method][1]) for method in order), best_first=True, **parts)
 
 
-def _number(value: float) -> str:
-    if np.isnan(value):
-        return "–"
-    return f"{value:.4f}" if abs(value) < 1000 else f"{value:.1e}"
-
-
-def _p_value(p: float) -> str:
-    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}"
+def _fixed(value: float) -> str:
+    return number(value, ".4f" if abs(value) < 1000 else ".1e")
 
 
 def _most(counts: Counter[float]) -> str:
