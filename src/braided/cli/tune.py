@@ -48,10 +48,10 @@ def tune(
     with sole_writer(file=out), progress() as tell:
         if fresh:
             remove_own({kept: TRIALS_MARK})
-        head = read_tuning_period(rounds, settings)
-        choice = choose(head, settings, jobs, kept, tell)
-        write_choice(out, choice, head)
+        period = read_tuning_period(rounds, settings)
+        choice = choose(period, settings, jobs, kept, tell)
+        write_choice(out, choice, period)
     show(trials(choice), console())
     where = f" of {choice.streams:,} streams" if choice.streams else ""
-    print(f"{choice.tried} trials on {len(head.times)} rounds{where}.", end=" ")
+    print(f"{choice.tried} trials on {len(period.times)} rounds{where}.", end=" ")
     print(f"To use it: braided run … --parameters {printable(out)}")
