@@ -1,20 +1,27 @@
-"""Real data that comes with the package: small Parquet files, with their sources.
+"""Data sets by name: real data that comes with the package, in small Parquet files with their sources, and others.
 
 >>> panel = embedded("us-incomes")
 >>> panel
 Panel('us-incomes': 81 steps × 48 streams, 1929 to 2009, 0 values missing)
 >>> panel.tasks[:3], panel.values[0, :3]
 (('Alabama', 'Arizona', 'Arkansas'), array([323., 600., 310.]))
+>>> open_panel("us-income")
+Traceback (most recent call last):
+braided.errors.InputError: no data and no file 'us-income': did you mean 'us-incomes'?
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib.resources import files
 
 import numpy as np
 
+from braided.datasets.synthetic import wind_field
 from braided.errors import InputError
+from braided.files import is_there
 from braided.tables.panel import Panel
+from braided.tables.panel_io import read_table
 
 EMBEDDED = {
     "la-haute-borne": "wind speed (m/s) at 4 turbines of La Haute Borne, France, every 10 minutes of 2014 and 2015",
@@ -35,3 +42,17 @@ def embedded(name: str) -> Panel:
     times, *columns = (column.to_numpy() for column in table.columns)
     values = np.stack(columns, axis=1).astype(np.float64) / float(about["per_unit"])
     return Panel(name, tuple(table.column_names[1:]), times, values, about["source"])
+
+
+def open_panel(name: str, seed: int = 0) -> Panel:
+    """Return an embedded panel, the synthetic wind field of a seed, or the panel in a CSV or Parquet file."""
+    if name == "synthetic":
+        return wind_field(seed)
+    if name in EMBEDDED:
+        return embedded(name)
+    if not is_there(name):
+        known = [*EMBEDDED, "synthetic"]
+        near = get_close_matches(name, known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}, or a file"
+        raise InputError(f"no data and no file {name!r}: {remedy}")
+    return read_table(name)

@@ -2,7 +2,7 @@
 
 Eddies of many sizes, a sum of waves with random directions, are carried over the sites by a mean wind that drifts in
 strength and direction, while they slowly change; now and then a front passes, site after site. What a site upstream
-shows, a site downstream shows later, so neighbours tell something about the next step.
+shows, a site downstream shows later, so neighbours help to forecast the next step.
 
 >>> panel = wind_field(seed=0, steps=500)
 >>> panel

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,11 @@ from braided.types import Floats, Ints, Times
 
 SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
 UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # variables with the same unit in all formats
+PLACE = ("latitude", "longitude")  # in degrees
 MAX_VALUES = 500_000_000  # 4 GB
 DAMAGED = "it may be cut short; download it again"
 Span = tuple[np.datetime64, np.datetime64]  # the first moment, and the first one after
+WindFile: TypeAlias = "TextFile | HDF5File"  # the sites are known when it is opened; rows are read on demand
 
 
 class Rows(NamedTuple):
@@ -38,17 +40,6 @@ class Rows(NamedTuple):
     first: np.datetime64  # of the whole file, as is the last
     last: np.datetime64
     utc: bool  # False where the file doesn't name its time zone
-
-
-class WindFile(Protocol):
-    """A file whose sites are known, and whose rows are read on demand."""
-
-    path: Path
-    names: NDArray[np.str_]  # (sites,)
-    positions: Floats  # (sites, 2), degrees of latitude and longitude, NaN where the file doesn't say
-
-    def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
-        """Return the rows of the sites at the rising `columns` within a span of time, and read no more than these."""
 
 
 def find(paths: Iterable[str | PathLike[str]]) -> list[WindFile]:
@@ -69,6 +60,7 @@ def find(paths: Iterable[str | PathLike[str]]) -> list[WindFile]:
     return [HDF5File(path) if path.name.lower().endswith((".h5", ".hdf5")) else TextFile(path) for path in found]
 
 
+@final
 class TextFile:
     """A CSV or .srw file: one site, one line per time."""
 
@@ -86,7 +78,7 @@ class TextFile:
             raise InputError(f"{path} has a head and no rows: {DAMAGED}")
         name = self.about.get("siteid") or self.about.get("locationid")
         self.names = np.array([path.name.split(".")[0] if name in (None, "", "loc_id") else name])
-        self.positions = np.array([[_number(self.about.get(key, "")) for key in ("latitude", "longitude")]])
+        self.positions = np.array([[_number(self.about.get(key, "")) for key in PLACE]])  # NaN where it doesn't say
 
     def _csv(self, head: list[list[str]]) -> None:
         """Names and values in one line, or a pair per line, or a line of names and one of values; then the columns."""
@@ -111,7 +103,7 @@ class TextFile:
         self.columns = [f"wind {name.split()[-1]} at {height}m" if name else "" for name, height in columns]
 
     def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
-        """Return the rows of the one site within a span of time."""
+        """Return the rows of the one site, column 0, within a span of time."""
         place = at_height(self.path, variable, height, self.columns)
         if self.is_srw:
             (values,) = self._numbers([place])
@@ -184,6 +176,7 @@ class TextFile:
         return (days.astype("datetime64[s]")[:, None] + of_day).ravel()
 
 
+@final
 class HDF5File:
     """An HDF5 file as NREL's rex reads it: arrays of times × sites."""
 
@@ -193,12 +186,12 @@ class HDF5File:
         with reading(path), self._open() as file:
             lacks = [name for name in ("meta", "time_index") if name not in file]
             fields = () if lacks else file["meta"].dtype.names or ()
-            lacks += [] if lacks else [f"meta/{name}" for name in ("latitude", "longitude") if name not in fields]
+            lacks += [] if lacks else [f"meta/{name}" for name in PLACE if name not in fields]
             if lacks:
                 what = f"{path} has no {' and no '.join(lacks)}"
                 raise InputError(f"{what}: it is not a file of the WIND Toolkit as NREL's rex reads it")
             meta = file["meta"]
-            self.positions = np.stack([meta[name].astype(np.float64) for name in ("latitude", "longitude")], axis=1)
+            self.positions = np.stack([meta[name].astype(np.float64) for name in PLACE], axis=1)  # (sites, 2)
             key = next((name for name in ("gid", "site_id") if name in fields), None)
             self.names = (meta[key] if key else np.arange(len(meta))).astype(np.str_)
 
@@ -210,7 +203,7 @@ class HDF5File:
         return h5py.File(self.path, "r")
 
     def read(self, columns: Ints, variable: str, height: float, span: Span) -> Rows:
-        """Return the rows of the sites at `columns` within a span of time."""
+        """Return the rows of the sites at the rising `columns` within a span of time, and read no others."""
         with reading(self.path), self._open() as file:
             names = list(file)
             dataset = file[names[at_height(self.path, variable, height, names)]]

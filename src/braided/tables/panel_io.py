@@ -55,10 +55,8 @@ def read_table(source: Any, *, time: str | None = None, task: str | None = None,
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # of the values that are there
     for place in np.flatnonzero(~(low < high)):
         what = "has no value at all" if np.isnan(low[place]) else f"is constant, {low[place]}"
-        raise InputError(
-            f"{columns.task or 'column'} {tasks[place]!r:.80} of {rounds.place} {what}: there is nothing to learn; "
-            f"leave {'its rows' if columns.task else 'it'} out"
-        )
+        whose = f"{columns.task or 'column'} {tasks[place]!r:.80} of {rounds.place}"
+        raise InputError(f"{whose} {what}: there is nothing to learn; leave {'its rows' if columns.task else 'it'} out")
     name = rounds.name if rounds.name == "data frame" else f"file {rounds.name}"
     what = "a column per stream" if columns.task is None else f"{columns.value!r} by {columns.task!r}"
     return Panel(rounds.name, tasks, to_seconds(times), values, f"{name}, {what} and {columns.time!r}")

@@ -34,12 +34,9 @@ def open_sources(data: Any, block_bytes: int) -> list[Source]:
     sources = [_open_file(path, block_bytes) for path in data]
     first, *others = sources
     for other in others:
-        differ = (set(other.names) ^ set(first.names)) - {""}
-        if differ:
-            raise InputError(
-                f"{other.place} and {first.place} differ in the columns {', '.join(map(repr, sorted(differ)))}: "
-                "files that are read as one table need the same ones"
-            )
+        if differ := sorted((set(other.names) ^ set(first.names)) - {""}):
+            what = f"{other.place} and {first.place} differ in the columns {', '.join(map(repr, differ))}"
+            raise InputError(f"{what}: files that are read as one table need the same ones")
     return sources
 
 
