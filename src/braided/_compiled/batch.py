@@ -48,11 +48,6 @@ class Batch(NamedTuple):
     last: int  # the label of the round learned before the batch, or NO_ROUND
 
     @property
-    def columns(self) -> tuple[Floats, Floats, Ints, Floats, Ints]:
-        """The columns one by one, for functions that don't take a batch."""
-        return self.X, self.y, self.tasks, self.weights, self.ends
-
-    @property
     def clock(self) -> Clock:
         """The rounds of the samples."""
         return Clock(self.opens, self.labels, self.last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import scipy.linalg
@@ -36,6 +36,16 @@ FIRST_CAPACITY = 16  # elements that a new dictionary has room for
 DICTIONARY_PARAMETERS = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
 
 
+class KernelOptions(TypedDict, total=False):
+    """Options of a kernel learner that are given by name."""
+
+    novelty_relative: bool
+    coherence: float
+    forgetting: float | Policy | Forgetting
+    robust: float | None
+    noise: float | None
+
+
 class KernelLearner(Learner):
     """A learner on one dictionary or several; subclasses assign tasks to dictionaries."""
 
@@ -51,6 +61,7 @@ class KernelLearner(Learner):
         penalty: float = 1.0,
         novelty: float = 1e-3,
         budget: int | None = None,
+        *,
         novelty_relative: bool = False,
         coherence: float = 1.0,
         forgetting: float | Policy | Forgetting = 1.0,
