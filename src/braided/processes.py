@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def workers(jobs: int) -> int:
-    """Return how many processes that is; -1 is one per core."""
+    """Return the number of processes; -1 means one per core."""
     from joblib import effective_n_jobs  # slow to import
 
     if jobs == 0:
@@ -23,7 +23,7 @@ def workers(jobs: int) -> int:
 def each(
     function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], jobs: int, in_order: bool = True
 ) -> Iterator[Result]:
-    """Go through what the function returns, as it comes, or in order."""
+    """Yield what the function returns, in order, or as it comes."""
     from joblib import Parallel, delayed  # slow to import
 
     how = "generator" if in_order else "generator_unordered"
@@ -33,7 +33,7 @@ def each(
 
 
 def _leave_stopping() -> None:
-    """Leave Ctrl-C to the process that began all this: it ends the others."""
+    """Leave Ctrl-C to the main process, which ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

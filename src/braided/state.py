@@ -56,7 +56,7 @@ PLAIN = (type(None), bool, int, float, str)
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a learner or forecaster to a file, whole or not at all: a kill leaves the old file or the new one.
 
-    Only a saved model is written over; any other file that is there already is refused.
+    Only a saved model is overwritten; any other file at the path is refused.
     """
     if not isinstance(model, Model):
         raise FileError(f"{type(model).__name__} is neither a learner nor a forecaster: only those are saved")
@@ -68,7 +68,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a learner or forecaster from a file; its forecasts are those of the one saved, to the bit."""
+    """Read a learner or forecaster from a file; its forecasts equal those of the saved one to the bit."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -93,8 +93,8 @@ def dumps(model: Model) -> bytes:
 def loads(data: bytes, name: str = "data") -> Any:
     """Return the model that `dumps` gave these bytes for; `name` is for error messages.
 
-    The checksum finds damage, not malice: anyone can compute one. So every number in it is checked before it is used,
-    and whatever goes wrong on the way is an error of the file.
+    The checksum finds damage, not malice: anyone can compute one. So every number is checked before it is used, and
+    any failure on the way is reported as a fault of the file.
     """
     if not data.startswith(MAGIC):
         raise FileError(
@@ -107,7 +107,7 @@ def loads(data: bytes, name: str = "data") -> Any:
         return _read(memoryview(content))
     except FileError as error:  # its message starts with a verb
         raise FileError(f"{name} {error}") from error
-    except Exception as error:  # whatever the bytes provoke: they may come from anywhere
+    except Exception as error:  # the bytes may come from anywhere
         reason = str(error) if isinstance(error, BraidedError) else repr(error)
         raise FileError(f"{name} does not hold a valid model ({reason:.300}): restore it from a copy") from error
 
@@ -160,7 +160,7 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         fields = value._asdict() if isinstance(value, Columns) else _fields(value)
         return {"part": type(value).__name__, "value": _pack(fields, arrays)}
     if isinstance(value, tuple | list):
-        if set(map(type, value)) <= set(PLAIN):  # at once: tasks can be many
+        if set(map(type, value)) <= set(PLAIN):  # in one go: tasks can be many
             return list(value)
         return [_pack(item, arrays) for item in value]
     if isinstance(value, dict):

@@ -497,7 +497,7 @@ MISUSED = {
     ),
     "holds no choice that `braided tune` made": ("--parameters", "absent.json"),
     "tune is 2: it must be above 0 and below 1": ("--tune", "2"),
-    "no task 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),
+    "no stream 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),
     "no column 'x'": ("--value", "x"),
     "absent.braided can't be read (No such file": ("--model", "absent.braided"),
     "No such option: --warm-up": ("--warm-up", "50"),

@@ -116,7 +116,7 @@ def test_a_finished_run_is_shown_again_and_another_one_refused(finished, tmp_pat
     with pytest.raises(bd.FileError, match="damaged or cut short"):
         go(here, folder / "table.csv")
     bd.save(bd.WRLS(["a"], 1), here / "model")
-    with pytest.raises(bd.FileError, match="holds a WRLS, which knows no streams"):
+    with pytest.raises(bd.FileError, match="holds a WRLS, not a forecaster"):
         go(here, folder / "table.csv")
 
 
@@ -200,7 +200,7 @@ def test_tasks_join_late_end_early_and_are_left_out(tmp_path):
     assert "Joined late: site 5." in in_words(forecaster)
     assert "No value lately: site 1." in in_words(forecaster)
     assert "site 1" not in forecaster.ahead().tasks
-    with pytest.raises(bd.InputError, match="no task 'site 22' to leave out: did you mean 'site 2'"):
+    with pytest.raises(bd.InputError, match="no stream 'site 22' to leave out: did you mean 'site 2'"):
         run_in_memory(panel, Settings(("mt-wrls",), lags=3, without=("site 22",), **GIVEN))
 
 
@@ -320,9 +320,9 @@ def test_many_streams_share_on_a_sparse_graph(monkeypatch):
 
 
 def test_the_head_is_at_most_so_many_values_but_has_rounds_enough(monkeypatch):
-    monkeypatch.setattr("braided.runs.table.MOST", 90)
+    monkeypatch.setattr("braided.runs.table.TUNING_VALUES", 90)
     for fewest, rounds in ((20, 30), (40, 40), (200, 60)):
-        monkeypatch.setattr("braided.runs.table.FEWEST", fewest)
+        monkeypatch.setattr("braided.runs.table.TUNING_ROUNDS", fewest)
         assert len(read_tuning_period(open_rounds(table_of(300)), Settings(lags=2)).times) == rounds
         head = read_tuning_period(open_rounds(table_of(300), batch_rows=33), Settings(lags=2))
         assert abs(len(head.times) - rounds) <= 1

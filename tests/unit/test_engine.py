@@ -353,7 +353,7 @@ def test_parts_that_do_not_fit_are_refused():
         Engine(bd.MTWRLS(graph, 4), bd.Lags(3, difference=False), units)
     with pytest.raises(bd.InputError, match="nothing is known yet"):
         Engine(bd.MTWRLS(graph, 4), bd.Lags(3), units).ahead()
-    with pytest.raises(bd.InputError, match="1 rounds tell no step"):
+    with pytest.raises(bd.InputError, match="1 rounds have no step"):
         Clock.measure(np.arange(1))
 
 

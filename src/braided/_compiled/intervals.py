@@ -1,4 +1,4 @@
-"""Intervals that hold the share of values they promise: each task's width follows its own hits and misses."""
+"""Intervals that hold the promised share of values: each task's width follows its own hits and misses."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from braided._compiled import compiled
 from braided.types import Floats, Ints
 
 LOG_FACTOR, SEEN, SQUARES = 0, 1, 2  # the columns of `calibration` (T, 3)
-DECAY = 0.6  # of the steps by which the factor moves, while samples are few
-LEAST_STEP = 0.02
+STEP_DECAY = 0.6  # of the steps of the factor, with the number of samples
+SMALLEST_STEP = 0.02
 
 
 @compiled
@@ -18,7 +18,7 @@ def half_widths_inplace(
 
     A width is the task's factor times the deviation, or times the root mean square of the task's errors so far where
     there are no deviations; NaN where neither is known. A miss raises the factor's logarithm by step · (1 − misses),
-    a hit lowers it by step · misses, so in the long run misses are as many as promised, whatever the noise.
+    a hit lowers it by step · misses, so in the long run the share of misses is the promised one, whatever the noise.
     """
     first = 0
     for end in ends:
@@ -38,5 +38,5 @@ def half_widths_inplace(
             own[SQUARES] += errors[i] * errors[i]
             if not np.isnan(widths[i]):
                 missed = 1.0 if abs(errors[i]) > widths[i] else 0.0
-                own[LOG_FACTOR] += max(own[SEEN] ** -DECAY, LEAST_STEP) * (missed - misses)
+                own[LOG_FACTOR] += max(own[SEEN] ** -STEP_DECAY, SMALLEST_STEP) * (missed - misses)
         first = end

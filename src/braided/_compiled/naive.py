@@ -1,4 +1,4 @@
-"""The forecasts that need no model."""
+"""Baselines that need no model."""
 
 from braided._compiled import compiled
 from braided.types import Floats, Ints
@@ -6,7 +6,7 @@ from braided.types import Floats, Ints
 
 @compiled
 def last_value_inplace(last: Floats, y: Floats, tasks: Ints, weights: Floats, ends: Ints, mean: Floats) -> int:
-    """Forecast each task's last value, then take up the new ones, group by group."""
+    """Forecast each task's last value, then store the new ones, group by group."""
     first = 0
     for end in ends:
         for i in range(first, end):

@@ -1,4 +1,4 @@
-"""What the neighbours did, weighted by how alike they are."""
+"""Means over the neighbours, weighted by similarity."""
 
 import numpy as np
 

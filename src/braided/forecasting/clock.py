@@ -1,4 +1,4 @@
-"""The clock of a table: times as integers, usual steps, gaps, the next time, and how they are told."""
+"""Clock: times as integers, typical steps, gaps, the next time; and both as short text, for errors and reports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from braided.errors import InputError
 from braided.types import Ints, Times
 from braided.validate import count
 
-GAP = 1.5  # a step this many times as long as nine of ten is a gap
-NEVER = -(2**63)  # the last time, before the first round
+GAP_FACTOR = 1.5  # a step longer than this multiple of `Clock.longest` is a gap
+NEVER = -(2**63)  # the time of the last round, before the first
 LARGEST_STAMP = 2**62 - 1  # so that a time plus a step fits 64 bits
 DAY = 86_400_000_000  # microseconds
 UNITS = {"day": DAY, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
@@ -26,7 +26,7 @@ def as_stamps(times: Times) -> Ints:
 @final
 @dataclass(frozen=True)
 class Clock:
-    """When rounds come: measured on past ones.
+    """When rounds are expected, measured on past ones.
 
     >>> days = np.arange("2024-01-04", "2024-01-18", dtype="datetime64[D]")
     >>> stamps = as_stamps(days[np.is_busday(days)])
@@ -35,8 +35,8 @@ class Clock:
     ('1 day', ['2024-01-05', '2024-01-08'])
     """
 
-    step: int = 1  # the one that is most frequent, in microseconds or whole numbers
-    longest: int = 1  # that nine of ten do not exceed; half as much again is a gap
+    step: int = 1  # the most frequent one, in microseconds or whole numbers
+    longest: int = 1  # the length that nine of ten steps do not exceed
     weekdays: tuple[int, ...] = ()  # the most frequent step after each day of the week, if they are days
     monthly: bool = False
 
@@ -53,7 +53,7 @@ class Clock:
         """Measure the steps of past rounds."""
         stamps = as_stamps(times)
         if len(stamps) < 2:
-            raise InputError(f"{len(stamps)} rounds tell no step: give two at least")
+            raise InputError(f"{len(stamps)} rounds have no step: give at least two")
         steps = np.diff(stamps)
         step, longest = _mode(steps), int(np.quantile(steps, 0.9, method="lower"))
         if times.dtype.kind != "M" or (steps == step).all():
@@ -67,8 +67,8 @@ class Clock:
         return cls(step, longest)
 
     def gaps(self, stamps: Ints, before: int) -> Ints:
-        """Return the places of the times that come after a gap; `before` is the time before the first."""
-        return np.flatnonzero(np.diff(stamps, prepend=before) > GAP * self.longest)
+        """Return the places of the times right after a gap; `before` is the time before the first."""
+        return np.flatnonzero(np.diff(stamps, prepend=before) > GAP_FACTOR * self.longest)
 
     def after(self, stamp: int) -> int:
         """Return when the next round is expected: by the calendar, if the rounds follow one."""
@@ -87,7 +87,7 @@ class Clock:
 
 
 def _mode(steps: Ints) -> int:
-    """The most frequent one, of several the shortest."""
+    """The most frequent step, of several the shortest."""
     values, counts = np.unique(steps, return_counts=True)
     return int(values[np.argmax(counts)])
 
@@ -105,7 +105,7 @@ def step_in_words(step: int, is_dated: bool) -> str:
 
 
 def time_in_words(stamp: int, is_dated: bool) -> str:
-    """Return a time; of a date, no more than is needed.
+    """Return a time; a date without trailing zeros.
 
     >>> time_in_words(1_577_840_400_000_000, True), time_in_words(2009, False)
     ('2020-01-01 01:00', '2009')

@@ -59,45 +59,20 @@ COUNTERS = ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent",
 
 @final
 class Engine:
-    """A learner with all that turns streams of values into forecasts.
-
-    Parameters
-    ----------
-    learner
-        Learns the changes that `lags` makes of the values, in `units`; its tasks are the streams.
-    lags
-        Which features are made of the past.
-    units
-        Of each task's values.
-    graph
-        For neighbour features and for tasks that join; defaults to the learner's graph.
-    single
-        One filter per stream on its own past and a bias, as a baseline.
-    extras
-        How further columns are standardised; their last values are features.
-    clock
-        When rounds are expected, which decides what is a gap; defaults to steps of 1.
-    coverage
-        The share of values that intervals should hold.
-    clips
-        Whether to clip features at ten times their typical size, so that a wild value of one stream does not upset the
-        forecasts of others; goes with a robust learner.
-    origin
-        Where it comes from, and how far the run that drives it has got.
-    """
+    """A learner with all that turns streams of values into forecasts; the learner's tasks are the streams."""
 
     def __init__(
         self,
-        learner: Learner,
+        learner: Learner,  # of the changes that `lags` makes of the values, in `units`
         lags: Lags,
         units: Units,
         *,
-        graph: TaskGraph | None = None,
-        single: Learner | None = None,
-        extras: Scale | None = None,
-        clock: Clock | None = None,
-        coverage: float = 0.9,
-        clips: bool = False,
+        graph: TaskGraph | None = None,  # for neighbour features and tasks that join; defaults to the learner's graph
+        single: Learner | None = None,  # one filter per stream on its own past and a bias, as a baseline
+        extras: Scale | None = None,  # how further columns are standardised; their last values are features
+        clock: Clock | None = None,  # decides what is a gap, and the next time; defaults to steps of 1
+        coverage: float = 0.9,  # share of the values that intervals should hold
+        clips: bool = False,  # clip features at ten times their typical size; goes with a robust learner
         origin: Origin = MADE_BY_HAND,
     ) -> None:
         from scipy.special import ndtri

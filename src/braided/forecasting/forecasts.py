@@ -1,4 +1,4 @@
-"""Forecasts: what a forecaster makes, as columns."""
+"""Forecasts as columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Forecasts(NamedTuple):
     times: Times  # (n,)
     places: Ints  # (n,) of the tasks, in `names`
     names: tuple[TaskKey, ...]
-    actual: Floats  # (n,) what came; NaN where it is not known yet
+    actual: Floats  # (n,) the value; NaN where it is not known yet
     forecast: Floats  # (n,)
     low: Floats  # (n,) of the interval; NaN where there is none yet
     high: Floats

@@ -1,7 +1,6 @@
-"""LiveRounds: the rounds that a live run has received, and that no model has learned yet.
+"""LiveRounds: the rounds that a live run has received and no model has learned yet.
 
-They are saved with the model, or instead of it during the warm-up, so that a run that was stopped goes on as if it had
-not been.
+They are saved with the model, or instead of it during the warm-up, so that a run that was stopped goes on seamlessly.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from braided.tables.lines import LARGEST_TIME
 from braided.types import Floats, Ints
 from braided.validate import count, insist_integers, insist_numbers
 
-MOST_FAILED_STARTS = 40  # each doubles the warm-up
+MAX_FAILED_STARTS = 40  # each doubles the warm-up
 
 
 @final
@@ -69,7 +68,7 @@ class LiveRounds:
             if not isinstance(flag, bool):
                 raise InputError(f"a flag of live rounds is {flag!r}: it must be true or false")
         count(self.n_complete, "complete live rounds", least=0, most=n - self.is_open)
-        count(self.failed_starts, "failed starts", least=0, most=MOST_FAILED_STARTS)
+        count(self.failed_starts, "failed starts", least=0, most=MAX_FAILED_STARTS)
         count(self.latest_lines, "lines of the latest live round", least=0, most=n_tasks)
         if len(self.tasks) != n_tasks or not isinstance(self.columns, Columns | None):
             raise InputError("live rounds have more or fewer names than tasks, or no columns")

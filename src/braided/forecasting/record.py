@@ -1,4 +1,4 @@
-"""Record: how good the forecasts have been so far, beside those that anybody could make."""
+"""Record: how good the forecasts have been so far, beside those of the baselines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from braided.types import Floats, Ints
 from braided.validate import LARGEST_COUNT, count, insist_numbers
 
 CONTENDERS = ("model", "single", "no change", "last change")  # the columns of squares
-BINS = 512  # of the curve over time; when they are full, neighbours are merged
+BINS = 512  # of the curve over time; when all are used, adjacent ones are merged
 
 
 @final
@@ -51,7 +51,7 @@ class Record:
             setattr(self, name, np.concatenate([array, np.zeros((1, *array.shape[1:]))]))
 
     def add(self, errors: Floats, widths: Floats, places: Ints, rounds: Ints, n_rounds: int) -> None:
-        """Take up errors (n, 4) of samples with their tasks' places and their rounds, counted from 0 in this call."""
+        """Add errors (n, 4) of samples with their tasks' places and their rounds, counted from 0 in this call."""
         n_tasks = len(self.counts)
         self.counts += np.bincount(places, minlength=n_tasks)
         for column in range(len(CONTENDERS)):

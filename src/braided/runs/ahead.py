@@ -1,8 +1,7 @@
-"""Ahead: rounds whose times lie too far in the future, until enough of them have come to believe them.
+"""Ahead: rounds whose times lie too far in the future are set aside until enough of them have arrived.
 
-One line with a wrong date must not move the clock of a run, or all right lines after it would be late. But after an
-outage, or when a sender changes its step, far times are right: they then come one after another, with no other line
-between them.
+One line with a wrong date must not move the clock of a run, or all correct lines after it would be late. But after an
+outage, or when a sender changes its step, far times are correct: then no other line arrives between them.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from braided.errors import InputError
 from braided.tables.lines import Row
 
 ROUNDS_TO_BELIEVE = 3  # in a row, each at most the limit after the one before
-MOST_ROUNDS_ASIDE = 10  # kept, and believed whatever their steps, so that no stream is shut out for ever
+MAX_ROUNDS_ASIDE = 10  # then believed whatever their steps, so that no stream is shut out for ever
 
 
 class SetAsideError(InputError):
-    """A line is not used now, as its time lies too far ahead; it may be later."""
+    """A line is not used yet, as its time lies too far ahead."""
 
 
 class Kept(NamedTuple):
-    """A round that was set aside, and how many lines it came in."""
+    """A round that was set aside, and its number of lines."""
 
     row: Row
     lines: int
@@ -35,7 +34,7 @@ class Ahead:
         self.rounds = [Kept(row, 0) for row in rows]
 
     def clear(self) -> None:
-        """Forget them: a line has come that was not too far ahead."""
+        """Forget them: a line arrived that was not too far ahead."""
         self.rounds = []
 
     def keep(self, row: Row, number: int, limit: int) -> list[Kept]:
@@ -51,7 +50,7 @@ class Ahead:
         first = len(rounds) - 1
         while first and rounds[first].row.time - rounds[first - 1].row.time <= limit:
             first -= 1
-        if len(rounds) - first >= ROUNDS_TO_BELIEVE or len(rounds) >= MOST_ROUNDS_ASIDE:
+        if len(rounds) - first >= ROUNDS_TO_BELIEVE or len(rounds) >= MAX_ROUNDS_ASIDE:
             self.rounds = []
             return rounds[first if len(rounds) - first >= ROUNDS_TO_BELIEVE else 0 :]
         return []

@@ -1,11 +1,11 @@
-"""Live: lines in as they come, forecasts of the next round out.
+"""Live: lines in as they arrive, forecasts of the next round out.
 
-A round is complete when every task of the round before has come, or when a later time comes; then it is learned, and
-the next one is forecast. Without a model to start from, the first rounds are gathered, and "no change" is forecast
-meanwhile; a method is tuned on them, as in a run of a table.
+A round is complete when every stream of the round before has arrived, or when a later time arrives; then it is learned,
+and the next one is forecast. Without a model to start from, the first rounds are gathered as the tuning period, and
+"no change" is forecast meanwhile.
 
-A line that can't be used raises an InputError and is not learned; if it came too late, the next round also waits for
-its stream. A line whose time lies too far ahead is set aside (`braided.runs.ahead`).
+A line that can't be used raises an InputError and is not learned; if it was late, the next round also waits for its
+stream. A line whose time lies too far ahead is set aside (`braided.runs.ahead`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from braided.errors import InputError, NumericalError
 from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
-from braided.forecasting.live_rounds import MOST_FAILED_STARTS
+from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.runs.ahead import Ahead, SetAsideError
 from braided.runs.notes import chosen
 from braided.runs.rows import chunk_of, no_change, rows_of
@@ -32,16 +32,16 @@ from braided.tables.lines import Lines, OutOfOrderError, Row
 
 WARM_UP = 200  # rounds
 MAX_AHEAD = 100  # steps of the clock
-LINES_ON_TRIAL = 5  # first lines that more of another kind, in a row, may still displace
+LINES_ON_TRIAL = 5  # first lines that a longer run of lines of another kind may still replace
 ROUNDS_FOR_CLOCK = 1000  # the last ones of the warm-up
 
 
 @final
 class Live:
-    """Turns lines into forecasts; `columns` names those of the lines, as `streams.Lines` takes them.
+    """Turns lines into forecasts; `columns` names theirs, as `tables.Lines` takes them.
 
     `known` is what to go on from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each line
-    that later turned out to be unusable.
+    that later turns out to be unusable.
 
     >>> live = Live(Settings(lags=2), warm_up=3)
     >>> for number, line in enumerate(["time,site,value", "1,a,5.0", "1,b,7.0", "2,a,6.0", "2,b,7.5"], 1):
@@ -66,24 +66,21 @@ class Live:
         self._gathered: list[Row] = []  # the first rounds, while there is no forecaster
         self._round: Row | None = None  # the open one
         self._latest_lines: list[int] = []  # numbers of the lines of the latest round, open or complete
-        self._expected: set[str] = set()  # tasks that make it complete
+        self._expected: set[str] = set()  # streams that make it complete
         self._last: int | None = None  # time of the last complete round
         self._ahead = Ahead([])
         self._kind: tuple[bool, bool | None] | None = None  # whether times are dates, and in UTC
         self._n_extras: int | None = None
         self._failed_starts = 0
         self._is_fresh = known is None
-        self._used: list[int] = []  # numbers of the first lines that gave a row
-        self._doubted: list[tuple[str | bytes, int]] = []  # lines in a row that did not fit those
+        self._used: list[int] = []  # numbers of the first lines that were used
+        self._doubted: list[tuple[str | bytes, int]] = []  # the lines in a row that did not fit them
         self.values = 0  # received and used
         self.set_aside = 0  # lines
-        self.forecaster: Engine | None = None
-        held: LiveRounds | None = None
-        if isinstance(known, Engine):
-            self.forecaster, held = known, known.origin.live
-            known.origin = replace(known.origin, live=None)
-        else:
-            held = known
+        self.forecaster = known if isinstance(known, Engine) else None
+        held = known.origin.live if isinstance(known, Engine) else known
+        if self.forecaster is not None:
+            self.forecaster.origin = replace(self.forecaster.origin, live=None)
         self._resume(held)
         saved = None if held is None else held.columns
         if saved is not None and all(not given or given == getattr(saved, name) for name, given in columns.items()):
@@ -99,7 +96,7 @@ class Live:
             self._expected, self._failed_starts = set(held.expected), held.failed_starts
             self._latest_lines = [0] * held.latest_lines
         if known is not None:
-            self._n_extras = 0 if known.extras is None else known.extras.mean.size
+            self._n_extras = known.preparation.n_extras
             if known.rounds:
                 self._kind, self._last = (known.is_dated, known.origin.is_utc), known.last_stamp
         rows, n = ([], 0) if held is None else (rows_of(held), held.n_complete)
@@ -118,17 +115,17 @@ class Live:
 
     @property
     def samples(self) -> int:
-        """How many samples have been learned."""
+        """The number of samples learned."""
         return 0 if self.forecaster is None else self.forecaster.learner.samples
 
     @property
     def rounds(self) -> int:
-        """How many rounds have been learned, or gathered in the warm-up."""
+        """The number of rounds learned, or gathered in the warm-up."""
         return len(self._gathered) if self.forecaster is None else self.forecaster.rounds
 
     @property
     def last_time(self) -> str:
-        """The time of the last complete round, in words."""
+        """The time of the last complete round, as text."""
         return "the start" if self._last is None else self._words(self._last)
 
     # Lines in, forecasts out ---------------------------------------------------------------------------------------
@@ -158,7 +155,7 @@ class Live:
         return self._add(row, number)
 
     def _doubt(self, line: str | bytes, number: int, error: InputError) -> list[Forecasts]:
-        """Raise the error; or, if most of the first lines agree with this one, use those instead of the ones used."""
+        """Raise the error; or, if most of the first lines agree with this one, use them instead of the others."""
         if not self._is_fresh or len(self._used) > LINES_ON_TRIAL:
             raise error
         self._doubted = [*self._doubted, (line, number)][-LINES_ON_TRIAL - 1 :]
@@ -183,9 +180,9 @@ class Live:
         return [] if self._round is None else [self._complete(self._round)]
 
     def _checked(self, row: Row, number: int) -> Row:
-        """Return a row without the tasks that are left out; refuse one that can't be used.
+        """Return a row without the streams that are left out; refuse one that can't be used.
 
-        After a late row, the next round also waits for its tasks.
+        After a late row, the next round also waits for its streams.
         """
         remembered = () if self.forecaster is None else self.forecaster.origin.without
         if self.settings.without or remembered:
@@ -255,14 +252,14 @@ class Live:
     def _start(self) -> None:
         times, tasks, values, extras = chunk = chunk_of(self._gathered)
         try:
-            head = TuningPeriod.of(
+            period = TuningPeriod.of(
                 chunk, self.settings.lags, self.settings.logarithm, keep_constant=True, robust=self.settings.robust
             )
-            choice = choose(head, self.settings)
-            forecaster = start(head, choice, self.settings, "standard input", self.lines.columns, self.is_utc)
+            choice = choose(period, self.settings)
+            forecaster = start(period, choice, self.settings, "standard input", self.lines.columns, self.is_utc)
             forecaster.advance(times, values, tasks, extras, record=False)
         except (InputError, NumericalError) as error:
-            self._failed_starts = min(self._failed_starts + 1, MOST_FAILED_STARTS)
+            self._failed_starts = min(self._failed_starts + 1, MAX_FAILED_STARTS)
             self.note(f"still forecasting “no change”, up to round {self._warm_up << self._failed_starts}: {error}")
             return
         self.forecaster, self._gathered = forecaster, []
@@ -276,7 +273,7 @@ class Live:
         return self._last if self._round is None else self._round.time
 
     def _measured(self) -> Clock | None:
-        """The clock of the model, or of the rounds of the warm-up; None if nothing tells."""
+        """The clock of the model, or of the rounds of the warm-up; None if it is not known."""
         if self.forecaster is not None:
             known = self.forecaster
             return None if known.clock == Clock() and known.origin.position is None else known.clock  # not by hand
@@ -284,7 +281,7 @@ class Live:
         return Clock.measure(times) if len(times) > 1 else None
 
     def _limit(self) -> int | None:
-        """How far after the latest time a row may lie; None if there is no limit, or not yet."""
+        """The limit of how far after the latest time a row may lie, if there is one yet."""
         if self._max_ahead and self._clock is not None:
             return self._max_ahead * max(self._clock.step, self._clock.longest)
         if self._max_ahead and self._gathered and self._round is not None and self._last is not None:
@@ -312,7 +309,7 @@ class Live:
         return [made for kept in believed for made in self._add(kept.row, number)]
 
     def _shows_wrong_time(self, row: Row) -> bool:
-        """Whether an earlier row shows that the latest round has a wrong time: before three times tell the step."""
+        """Whether an earlier row shows that the latest round has a wrong time: before three times are known."""
         n_rounds = len(self._gathered) + (self._round is not None)
         is_alone = self._max_ahead > 0 and len(self._latest_lines) <= 1  # several lines of a time confirm each other
         if self.forecaster is not None or not is_alone or row.time >= (self._latest or 0):

@@ -1,7 +1,7 @@
 """Forecasts in a file: Parquet or CSV with `time, stream, actual, forecast, low, high`.
 
-While a run goes on, its forecasts stand in numbered parts beside the file; each appears whole or not at all, so that a
-run that was killed goes on after the last part that its saved model knows of. At the end, parts become the file.
+During a run, forecasts are in numbered parts beside the file. Each part appears whole or not at all, so that a run that
+was killed goes on after the last part that its saved model knows of. At the end the parts become the file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ForecastFile:
         return self._folder / f"{number:06d}{self.path.suffix}"
 
     def _claim_folder(self) -> None:
-        """Make the folder of the parts with a mark in it; one of the same name without it is somebody else's."""
+        """Make the folder of the parts, with a mark in it; one without the mark is not ours."""
         mark = self._folder / ".mark"
         is_own = mark.is_file() and not self._folder.is_symlink()
         if not is_own and (self._folder.is_symlink() or (self._folder.exists() and any(self._folder.iterdir()))):
@@ -95,7 +95,7 @@ class ForecastFile:
             self._writer.write_table(table)
 
     def commit(self) -> int:
-        """End the part that is being written; return how many there are."""
+        """End the part that is being written; return the number of parts."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -104,13 +104,13 @@ class ForecastFile:
         return self.parts
 
     def finish(self) -> Path | None:
-        """Make the file of all parts, which stay until they are cleared; None where there was nothing to forecast."""
+        """Make the file of all parts, which stay until `clear`; None where there was nothing to forecast."""
         parts = [self._part(number) for number in range(self.commit())]
         if not parts:
             return None
         join = _link if len(parts) == 1 else _join_csv if self.path.suffix == ".csv" else _join_parquet
         join(parts, self._draft)
-        insist_own(self.path, forecasts_mark(self.path))  # it may have come in the meantime
+        insist_own(self.path, forecasts_mark(self.path))  # it may have appeared in the meantime
         self._draft.replace(self.path)
         return self.path
 
@@ -118,7 +118,7 @@ class ForecastFile:
         """Remove the parts."""
         for part in [*self._parts(), self._folder / ".mark"]:
             part.unlink()
-        with contextlib.suppress(OSError):  # somebody else's files are in there
+        with contextlib.suppress(OSError):  # it holds files that are not ours
             self._folder.rmdir()
 
 
@@ -155,7 +155,7 @@ def _join_parquet(parts: list[Path], draft: Path) -> None:
 
 
 def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
-    """Return forecasts as an Arrow table; what is not known is null."""
+    """Return forecasts as an Arrow table, with nulls for what is not known."""
     import pyarrow as pa
 
     numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in COLUMNS[2:]}
@@ -180,7 +180,7 @@ def _iso(times: Times, is_utc: bool) -> Times:
 
 
 def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield the fields of a `LINE` per forecast, without what came; what is not known is None."""
+    """Yield the fields of a `LINE` per forecast; None for what is not known."""
     times = to_seconds(forecasts.times)
     shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
     numbers = (getattr(forecasts, name).tolist() for name in LINE[2:])
@@ -189,7 +189,7 @@ def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, 
 
 
 def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:
-    """Return a line as a JSON object; `ascii_only` for where nothing else can be written."""
+    """Return a line as a JSON object; `ascii_only` where the output can hold nothing else."""
     return json.dumps(dict(zip(LINE, line, strict=True)), ensure_ascii=ascii_only)
 
 

@@ -37,7 +37,7 @@ def rows_of(held: LiveRounds) -> list[Row]:
 
 
 def no_change(whole: Row, time: int | None) -> Forecasts:
-    """Forecast the last values, without intervals; nothing before the next time is known."""
+    """Forecast the last values, without intervals; nothing while the next time is not known."""
     times, tasks, (values,), _ = chunk_of([whole])
     there = np.flatnonzero(~np.isnan(values) & (time is not None))
     nothing = np.full(len(there), np.nan)

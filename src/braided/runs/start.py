@@ -1,4 +1,4 @@
-"""Start: from settings and the head of a table to a forecaster that has learned nothing yet."""
+"""Start: from settings and a tuning period to a forecaster that has learned nothing yet."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from braided.errors import FileError, InputError, unreadable
 from braided.files import as_json, mark_of, write_whole
 from braided.forecasting import Choice, Engine, LiveRounds, Origin, Parameters, Position, Trial
 from braided.forecasting.clock import NEVER, as_stamps
-from braided.methods import find_method, sees_level, with_level
+from braided.methods import Method, find_method, sees_level, with_level
 from braided.runs.trials import SINGLE, Progress, methods_for, search, silent
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import load
-from braided.study import Method
 from braided.tables import Columns
 from braided.tuning import How
 from braided.validate import count, share
@@ -29,19 +28,19 @@ CHOICE_MARK = mark_of("choice")
 class Settings:
     """What decides the forecasts of a table."""
 
-    methods: tuple[str, ...] = ()  # to choose among; none means the usual ones
+    methods: tuple[str, ...] = ()  # to choose among; defaults to `trials.DEFAULT`
     parameters: Parameters = field(default_factory=dict)  # of the one method, instead of a search
-    single: Parameters = field(default_factory=dict)  # of the filters to compare with, likewise
+    single: Parameters = field(default_factory=dict)  # of the baseline, likewise
     tune: float = 0.2  # the leading share
     how: How = "halving"
-    lags: int | None = None  # nine, or fewer in a short head
+    lags: int | None = None  # nine, or fewer in a short tuning period
     logarithm: bool = False
     coverage: float = 0.9
-    without: tuple[str, ...] = ()  # tasks to leave out
-    robust: bool = True  # wild values count for little
-    keep_constant: bool = False  # let tasks that never change in the head join later, instead of refusing them
-    tuned_until: int | None = None  # what was tuned on elsewhere, as an integer time: forecasts count after it
-    model: str = ""  # a saved model to start from, instead of all that
+    without: tuple[str, ...] = ()  # streams to leave out
+    robust: bool = True  # wild values have little weight
+    keep_constant: bool = False  # streams that never change in the tuning period join later, instead of being refused
+    tuned_until: int | None = None  # end of a tuning period elsewhere, as an integer time: forecasts count after it
+    model: str = ""  # path of a saved model to start from, instead of all that
 
     def __post_init__(self) -> None:
         """Check what is not checked elsewhere."""
@@ -54,23 +53,23 @@ class Settings:
 
 
 def choose(
-    head: TuningPeriod, settings: Settings, jobs: int | None = 1, log: Path | None = None, progress: Progress = silent
+    period: TuningPeriod, settings: Settings, jobs: int | None = 1, log: Path | None = None, progress: Progress = silent
 ) -> Choice:
-    """Return the method and parameters that forecast the head best, or those that are given."""
+    """Return the method and parameters that forecast the tuning period best, or those given."""
     methods = methods_for(settings.methods)
     if not settings.parameters:
-        return search(head, methods, settings.how, jobs, log, progress)
+        return search(period, methods, settings.how, jobs, log, progress)
     given = Trial(methods[0].name, _checked(methods[0], settings.parameters))
     level = sees_level(given.parameters)
     if settings.single:
         return Choice(given, Trial(SINGLE.name, _checked(SINGLE, settings.single | with_level(level))))
     if methods[0] is SINGLE:
         return Choice(given, given)
-    return Choice(given, search(head, [SINGLE], settings.how, jobs, log, progress, [level]).single)
+    return Choice(given, search(period, [SINGLE], settings.how, jobs, log, progress, [level]).single)
 
 
 def _checked(method: Method, parameters: Parameters) -> Parameters:
-    """Insist that the parameters are those of the method, and all of them."""
+    """Insist on all parameters of the method, and no others."""
     needed = list(dict.fromkeys(name for stage in method.stages for name in stage))
     faults = {
         "lacks": [name for name in needed if name not in parameters],
@@ -87,28 +86,28 @@ def _checked(method: Method, parameters: Parameters) -> Parameters:
 
 
 def start(
-    head: TuningPeriod,
+    period: TuningPeriod,
     choice: Choice,
     settings: Settings,
     source: str,
     columns: Columns | None = None,
     is_utc: bool = False,
 ) -> Engine:
-    """Return a forecaster from scratch, beside one filter per stream, that remembers where it comes from."""
+    """Return a forecaster that has learned nothing yet, beside its baseline, with its origin."""
     method = find_method(choice.best.method)
     alone = choice.best.method == SINGLE.name and choice.best.parameters == choice.single.parameters
     until = NEVER if settings.tuned_until is None else settings.tuned_until
-    position = Position(max(int(as_stamps(head.times)[-1]), until), len(head.times), len(head.tasks))
+    position = Position(max(int(as_stamps(period.times)[-1]), until), len(period.times), len(period.tasks))
     return Engine(
-        head.build(method, choice.best.parameters),
-        head.lags_of(method, choice.best.parameters),
-        head.units,
-        graph=head.graph,
-        single=None if alone else head.build(SINGLE, choice.single.parameters),
-        extras=head.scale,
-        clock=head.clock,
+        period.build(method, choice.best.parameters),
+        period.lags_of(method, choice.best.parameters),
+        period.units,
+        graph=period.graph,
+        single=None if alone else period.build(SINGLE, choice.single.parameters),
+        extras=period.scale,
+        clock=period.clock,
         coverage=settings.coverage,
-        clips=head.robust,
+        clips=period.robust,
         origin=Origin(source, columns, choice, is_utc, settings.without, position),
     )
 
@@ -125,8 +124,7 @@ def load_live(path: Path) -> Engine | LiveRounds:
         return loaded
     forecaster = _as_forecaster(loaded, path)
     held = forecaster.origin.live
-    n_extras = 0 if forecaster.extras is None else forecaster.extras.mean.size
-    if held is not None and held.extras.shape[2] != n_extras:
+    if held is not None and held.extras.shape[2] != forecaster.preparation.n_extras:
         raise FileError(f"{path} holds live rounds that do not fit its model: restore it from a copy")
     return forecaster
 
@@ -139,7 +137,7 @@ def _as_forecaster(loaded: Any, path: Path) -> Engine:
         )
     if not isinstance(loaded, Engine):
         what = type(loaded).__name__
-        raise FileError(f"{path} holds a {what}, which knows no streams: give a model that `braided run` saved")
+        raise FileError(f"{path} holds a {what}, not a forecaster: give a model that `braided run` saved")
     insist_origin(loaded, path)
     return loaded
 
@@ -154,15 +152,15 @@ def insist_origin(forecaster: Engine, path: Path) -> None:
             raise FileError(f"{path} was tuned with an unknown method ({error}): register it first") from error
 
 
-def write_choice(path: Path, choice: Choice, head: TuningPeriod) -> None:
-    """Write down a choice for `Settings`."""
-    until = {"lags": head.lags, "tuned_until": int(as_stamps(head.times)[-1])}
+def write_choice(path: Path, choice: Choice, period: TuningPeriod) -> None:
+    """Write a choice to a file, for `Settings`."""
+    until = {"lags": period.lags, "tuned_until": int(as_stamps(period.times)[-1])}
     content = as_json({"braided": __version__} | until | asdict(choice), CHOICE_MARK)
     write_whole({path: content}, CHOICE_MARK, "choose another file (--out)")
 
 
 def read_choice(path: Path) -> dict[str, Any]:
-    """Return the settings that `write_choice` wrote down."""
+    """Return the settings that `write_choice` wrote."""
     try:
         held = json.loads(path.read_text("utf-8"))
         return {

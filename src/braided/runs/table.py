@@ -1,8 +1,8 @@
 """A table through a forecaster, from the choice of a method to a file of forecasts.
 
-The leading share of the rounds is the head: methods are tuned and the graph is built on it, and the forecaster learns
-it. From there on forecasts count: each is made before its value is learned, and written to the file. The model is
-saved every now and then; a run that was killed goes on from it, and ends with the same bytes.
+On the tuning period, the leading share of the rounds, methods are tuned and the graph is built, and the forecaster
+learns it. After it forecasts count: each is made before its value is learned, and written to the file. The model is
+saved now and then; a run that was killed goes on from it, and ends with the same bytes.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from braided.tables import Chunk, Rounds, open_rounds, stacked
 from braided.validate import count
 from braided.version import __version__
 
-EVERY = 1_000_000  # samples between saves
-MOST = 500_000  # values of the head; more would not change the choice
-FEWEST = 200  # rounds that this leaves, however many streams there are
+SAVE_EVERY = 1_000_000  # samples
+TUNING_VALUES = 500_000  # of the tuning period; more would not change the choice
+TUNING_ROUNDS = 200  # that this leaves, however many streams there are
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What came of a run."""
+    """The result of a run."""
 
     forecaster: Engine
     forecasts: Path | None  # the file; None where there was nothing to forecast
@@ -62,16 +62,16 @@ def run(
     forecasts: Path,
     model: Path,
     *,
-    every: int = EVERY,
+    every: int = SAVE_EVERY,
     jobs: int | None = 1,
     fresh: bool = False,
     progress: Progress = silent,
 ) -> Run:
     """Run a table through a forecaster, into a file of forecasts; go on where an earlier run of it was stopped.
 
-    Where the run stands is in `model`, and what it is of beside it, under the same name with `.json`; trials, until a
-    choice is made, with `.trials`. With `fresh`, all that is deleted first. Folder and model are locked meanwhile. A
-    file that is read, or that braided did not make, is never written over.
+    Beside `model`, a file of the same name with `.json` says what the run belongs to, and one with `.trials` holds the
+    trials until a choice is made; `fresh` deletes all of them first. Folder and model are locked meanwhile. A file that
+    is read, or that braided did not make, is never overwritten.
     """
     count(every, "every")
     forecasts, model = Path(forecasts), Path(model)
@@ -86,15 +86,15 @@ class _Files(NamedTuple):
     """What a run writes."""
 
     forecasts: Path
-    model: Path  # where the run stands
-    about: Path  # what it is a run of
+    model: Path  # how far the run has got
+    plan: Path  # what it is a run of
     trials: Path  # until a choice is made
 
 
 def claim(
     forecasts: Path, model: Path, inputs: Sequence[Path], others: Sequence[Path] = ()
 ) -> tuple[_Files, dict[Path, str]]:
-    """Return what a run writes, with the mark of each; refuse an input, another output, and a file of someone else."""
+    """Return what a run writes, with the mark of each; refuse inputs, other outputs, and files braided did not make."""
     files = _Files(forecasts, model, model.with_name(model.name + ".json"), model.with_name(model.name + ".trials"))
     insist_apart(inputs, [*files, *others])
     marks = dict(zip(files, (forecasts_mark(forecasts), MODEL_MARK, PLAN_MARK, TRIALS_MARK), strict=True))
@@ -104,13 +104,13 @@ def claim(
 
 
 def _run(rounds: Rounds, settings: Settings, files: _Files, every: int, jobs: int | None, progress: Progress) -> Run:
-    forecasts, model, about, trials = files
+    forecasts, model, noted, trials = files
     plan = _plan(rounds, settings) | {"--format": forecasts.suffix[1:], "--every": every}
     continued = model.exists()
     if continued:
-        open_plan(about, plan, "run")
+        open_plan(noted, plan, "run")
     else:
-        write_whole({about: as_json(plan, PLAN_MARK)}, PLAN_MARK)  # at once, to see whether it can be
+        write_whole({noted: as_json(plan, PLAN_MARK)}, PLAN_MARK)  # first, to see whether it can be
     remove_drafts(model)
     forecaster = load_forecaster(model) if continued else _started(rounds, settings, jobs, trials, progress)
     position, is_utc = forecaster.origin.position, forecaster.origin.is_utc
@@ -139,7 +139,7 @@ def _run(rounds: Rounds, settings: Settings, files: _Files, every: int, jobs: in
 
 
 def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
-    """All that decides the forecasts, under the names that a user knows."""
+    """Return all that decides the forecasts, under the names that a user knows."""
     return {
         "table": rounds.name,
         "bytes": rounds.size,
@@ -181,19 +181,19 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
 
 
 def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> None:
-    """Let a forecaster learn the rounds that it does not know yet."""
+    """Let a forecaster learn the rounds that it has not seen yet."""
     for chunk in rounds.chunks():
         _advance(forecaster, chunk.without(forecaster.origin.without), rounds.is_utc, lambda _: None)
         progress("learning", rounds.progress)
 
 
 def read_tuning_period(rounds: Rounds, settings: Settings) -> TuningPeriod:
-    """Return the leading share of the rounds, cut where more values would make no difference."""
+    """Return the leading share of the rounds, cut where more values would not change the choice."""
     chunks: list[Chunk] = []
     before, size, known = 0.0, 0, 0
     for chunk in chunks_of(rounds, settings.without):
         share = (settings.tune - before) / max(rounds.progress - before, 1e-9)
-        room = max((MOST - size) // max(len(chunk.tasks), 1), FEWEST - known)
+        room = max((TUNING_VALUES - size) // max(len(chunk.tasks), 1), TUNING_ROUNDS - known)
         rows = max(min(round(share * len(chunk.times)), room), 0)
         chunks.append(chunk.rows(slice(rows)))
         before = rounds.progress
@@ -204,13 +204,13 @@ def read_tuning_period(rounds: Rounds, settings: Settings) -> TuningPeriod:
 
 
 def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
-    """Yield the rounds without some tasks, which must be there from the start."""
+    """Yield the rounds without some streams, which must be in the first chunk."""
     for number, chunk in enumerate(rounds.chunks()):
         for name in without if number == 0 else ():
             if name not in chunk.tasks:
                 near = get_close_matches(name, chunk.tasks, n=1)
                 there = f"did you mean {near[0]!r}?" if near else f"there are {listed(chunk.tasks)}"
-                raise InputError(f"no task {name!r} to leave out: {there}")
+                raise InputError(f"no stream {name!r} to leave out: {there}")
         yield chunk.without(without)
 
 
@@ -222,13 +222,13 @@ def _started(rounds: Rounds, settings: Settings, jobs: int | None, trials: Path 
         forecaster.forget_record()
         return forecaster
     progress("reading the tuning period", 0.0)
-    head = read_tuning_period(rounds, settings)
-    choice = choose(head, settings, jobs, trials, progress)
-    return start(head, choice, settings, rounds.name, rounds.columns, rounds.is_utc)
+    period = read_tuning_period(rounds, settings)
+    choice = choose(period, settings, jobs, trials, progress)
+    return start(period, choice, settings, rounds.name, rounds.columns, rounds.is_utc)
 
 
 def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
-    """Cut chunks into pieces of at most so many samples, the same ones in every run."""
+    """Cut chunks into pieces of at most `samples` samples, the same ones in every run."""
     for chunk in chunks:
         rows = max(samples // max(len(chunk.tasks), 1), 1)
         for first in range(0, len(chunk.times), rows):
@@ -236,14 +236,14 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
 
 
 def _advance(forecaster: Engine, chunk: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
-    """Learn what the forecaster does not know yet; keep the forecasts after the head. Return how many values it was."""
+    """Learn the rounds not seen yet; keep the forecasts after the tuning period. Return the number of values."""
     if forecaster.origin.is_utc not in (None, is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
         raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
     position = forecaster.origin.position
-    head_end = NEVER if position is None else position.tuning_end
-    known, head = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, head_end], side="right").tolist()
-    first = max(known, head)
+    tuning_end = NEVER if position is None else position.tuning_end
+    known, tuned = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, tuning_end], side="right").tolist()
+    first = max(known, tuned)
     for part, counts in ((chunk.rows(slice(known, first)), False), (chunk.rows(slice(first, None)), True)):
         made = forecaster.advance(part.times, part.values, part.tasks, part.extras, record=counts)
         if counts:

@@ -68,7 +68,7 @@ def methods_for(names: Sequence[str]) -> list[Method]:
 
 
 def _seconds(period: TuningPeriod, method: Method) -> float:
-    """Return data how many seconds a sample takes, on one core (`benchmarks/scale.py`)."""
+    """Return roughly how many seconds a sample takes, on one core (`benchmarks/scale.py`)."""
     n_tasks, d = len(period.tasks), method.inputs.lags(period.lags).n_features + period.extras.shape[2]
     if not method.shares:
         return 1.3e-6
@@ -78,7 +78,7 @@ def _seconds(period: TuningPeriod, method: Method) -> float:
 
 
 def affordable(period: TuningPeriod, methods: Sequence[Method]) -> int:
-    """Return how many rounds of the period a trial of the slowest method can go through in data a second."""
+    """Return how many rounds of the period a trial of the slowest method can go through in about a second."""
     slowest = max(_seconds(period, method) for method in methods)
     return min(max(int(TRIAL_SECONDS / slowest / len(period.tasks)), SHORTEST_PIECE), len(period.times))
 

@@ -1,4 +1,4 @@
-"""Run a plan on several cores, unit by unit, into a store; what is there already is not run again."""
+"""Run a plan on several cores, unit by unit, into a store; finished units are not run again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from braided.study.store import Store
 from braided.tables import Panel
 from braided.types import Floats
 
-COMPILED: dict[str, Callable[[TaskGraph], Learner]] = {  # by what is in a method's name; what takes longest goes first
+COMPILED: dict[str, Callable[[TaskGraph], Learner]] = {  # by a part of a method's name; the slowest to compile first
     "wrls": lambda graph: MTWRLS(graph, 1),
     "oslssvr": lambda graph: MTOSLSSVR(graph, 1, "rbf"),
     "l21": lambda graph: L21(graph, 1, 0.01),
@@ -30,7 +30,7 @@ Progress = Callable[[int, int, str], None]  # units done, units in all, what was
 
 def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: Progress = lambda *_: None) -> Store:
     """Run what is not yet in the store at `folder`, and return it; the result does not depend on `jobs`."""
-    workers(jobs)  # refuses none, before anything is done
+    workers(jobs)  # refuses 0 before anything is done
     with sole_writer(folder=folder):
         return _run_study(plan, panel, Store(folder), jobs, progress)
 

@@ -1,4 +1,4 @@
-"""Plan: which windows of which data, how much of each to tune on, and which methods; all that decides the result."""
+"""Plan: which windows of which data, how much of each to tune on, and which methods: all that decides the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WINDOWS = 30
 LENGTH = 400  # points in a window
 SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
 FORGETTING = (1.0, 0.8, 0.6, 0.4, 0.2, 0.01)  # the paper's, per sample of any task
-LEAST = 40  # points in a window, so that both parts say something
+SHORTEST_WINDOW = 40  # points, so that both parts are long enough to compare methods
 
 
 @final
@@ -42,7 +42,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Check the numbers and the names of the methods."""
-        for name, least in {"length": LEAST, "lags": 1, "seed": 0}.items():
+        for name, least in {"length": SHORTEST_WINDOW, "lags": 1, "seed": 0}.items():
             count(getattr(self, name), name, least)
         for name in self.methods:
             find_method(name)
@@ -65,7 +65,7 @@ class Plan:
 
 
 class Unit(NamedTuple):
-    """What is run at once, and stored at once."""
+    """One window with one split: what is run and stored together."""
 
     window: int
     split: str
@@ -82,17 +82,17 @@ def splits_of(length: int) -> dict[str, int]:
 
 
 def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
-    """Return the plan for a panel: the paper's, or the one for yearly incomes; with as many windows as fit, at most."""
+    """Return the plan for a panel: the paper's, or that for yearly incomes; `windows` windows, or as many as fit."""
     count(windows, "windows")
     plan = Plan(panel.name, starts=(), seed=seed, methods=methods)
     if panel.name == "us-incomes":
         return _incomes(plan, len(panel.times))
     _insist_squares_fit(panel)
     longest = max((end - first for first, end in panel.complete_runs(1)), default=0)
-    if longest < LEAST:
+    if longest < SHORTEST_WINDOW:
         raise InputError(
             f"{panel.name}: the longest stretch in which no task lacks a value has {longest} steps, and {plan.lags} "
-            f"lags, a part to tune on and one to test need {LEAST}: fill gaps, or leave out tasks with many"
+            f"lags, a tuning period and a test period need {SHORTEST_WINDOW}: fill gaps, or leave out tasks with many"
         )
     length = min(LENGTH, longest)
     plan = replace(plan, length=length, splits=splits_of(length))
@@ -138,7 +138,7 @@ def levels_of(panel: Panel, plan: Plan) -> Floats:
 
 
 def _draw(panel: Panel, plan: Plan, most: int) -> tuple[int, ...]:
-    """Draw the first steps of the windows: complete, none overlapping another, at most so many.
+    """Draw the first steps of the windows: complete, none overlapping another, `most` at most.
 
     In every part of a window every task must change, or its error has nothing to be compared with.
     """

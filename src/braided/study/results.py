@@ -1,4 +1,4 @@
-"""Results: what is in a store, arranged for tables and figures."""
+"""Results: the contents of a store, arranged for tables and figures."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ class Results:
         return counts
 
     def breakdowns(self, split: str, protocol: Protocol, method: str) -> int:
-        """Return in how many windows a method broke down on the test part, at least once."""
+        """Return in how many windows a method broke down in the test period, at least once."""
         rows = self._rows(self.choices, split=split, protocol=protocol, method=method)
         return int((self.choices["broke"][rows] > 0).sum())
 
     def similarity(self, window: int, split: str) -> Floats:
-        """Return the similarities (T, T) that the training part of a window gave."""
+        """Return the similarities (T, T) in the tuning period of a window."""
         similarity: Floats = self._store.read("graphs", window=window, split=split)["similarity"]
         return similarity.reshape(len(self.tasks), -1)
 
@@ -107,7 +107,7 @@ class Results:
         return level.reshape(-1, len(self.tasks))
 
     def curve(self, window: int, split: str, protocol: Protocol, method: str, task: str) -> Curve:
-        """Return what was forecast of a task in a window, beside what came."""
+        """Return the forecasts of a task in a window, beside the actual values."""
         where = {"window": window, "split": split, "protocol": protocol, "method": method, "task": task}
         rows = self._store.read("forecasts", **where)
         return Curve(rows["step"], rows["actual"], rows["forecast"])
@@ -119,7 +119,7 @@ class Results:
 
     @cached_property
     def timings(self) -> Columns:
-        """The table of what everything took."""
+        """The table of timings."""
         return self._store.read("timings")
 
     def seconds(self, method: str) -> tuple[float, float, float]:

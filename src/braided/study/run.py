@@ -1,4 +1,4 @@
-"""Run: tune every method on the first part of a window, then forecast the rest of it from scratch."""
+"""Run: tune every method on the tuning period of a window, then forecast the rest of it from scratch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Block: TypeAlias = dict[str, Any]  # columns of a table: arrays, or one value fo
 @final
 @dataclass
 class Window:
-    """One window, cut into a part to tune on and a part to test on."""
+    """One window, cut into a tuning period and a test period."""
 
     levels: Floats  # (length, tasks)
     tasks: tuple[str, ...]
@@ -38,7 +38,7 @@ class Window:
 
     @cached_property
     def graph(self) -> TaskGraph:
-        """Spearman correlations of the differences in the training part."""
+        """Spearman correlations of the changes in the tuning period."""
         return TaskGraph.from_history(self.levels[: self.train], self.tasks)
 
     def every(self, method: Method) -> int:
@@ -46,7 +46,7 @@ class Window:
         return max(round(method.every * len(self.levels) / LENGTH), 1)
 
     def parts(self, inputs: Inputs, hidden: int = 0, seed: int = 0) -> tuple[Samples, Samples]:
-        """Return the samples to tune on and those to test on; the first lags of these reach back into the former.
+        """Return the samples of the tuning and the test period; lags of the latter reach back into the former.
 
         With `hidden` nodes, behind the hidden layer that `seed` draws.
         """
@@ -65,10 +65,10 @@ class Window:
 
 
 class Tuned(NamedTuple):
-    """What came of tuning."""
+    """The result of tuning."""
 
-    parameters: Parameters | None  # None where no candidate held
-    score: float  # on the training part
+    parameters: Parameters | None  # None where every candidate broke down
+    score: float  # on the tuning period
     candidates: int
     discarded: int
 
@@ -82,14 +82,14 @@ def run_part(
     parameters: Parameters,
     seed: int = 0,
 ) -> Evaluation:
-    """Forecast the training (0) or test part (1) of a window from scratch; `seed` draws a hidden layer."""
+    """Forecast the tuning (0) or test period (1) of a window from scratch; `seed` draws a hidden layer."""
     samples = window.parts(method.inputs, int(parameters.get("hidden", 0)), seed)[part]
     learner = method.build(parameters, window.graph, samples.X.shape[1], window.plan.per, make, guard=False)
     return evaluate(learner, samples, protocol, every=window.every(method))
 
 
 def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
-    """Choose parameters by progressive runs over the training part; what breaks down there is discarded."""
+    """Choose parameters by progressive runs over the tuning period; candidates that break down are discarded."""
     make = method.tuned_by or method.make
     if make is None:
         return Tuned({}, np.nan, 0, 0)
@@ -108,7 +108,7 @@ def tune(method: Method, window: Window, protocol: Protocol) -> Tuned:
 
 
 def forecast(method: Method, window: Window, protocol: Protocol, parameters: Parameters | None) -> list[Evaluation]:
-    """Forecast the test part from scratch: once, or once per hidden layer."""
+    """Forecast the test period from scratch: once, or once per hidden layer."""
     _, ahead = window.parts(method.inputs)
     if method.naive is not None:
         return [Evaluation(ahead, method.naive(ahead))]
@@ -139,7 +139,7 @@ def run_unit(
 
 
 def _run(method: Method, window: Window, protocol: Protocol) -> dict[str, Block]:
-    window.parts(method.inputs)  # shared by many methods, so no one's time
+    window.parts(method.inputs)  # shared by many methods, so not timed
     began = perf_counter()
     tuned = tune(method, window, protocol)
     then = perf_counter()

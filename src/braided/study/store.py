@@ -1,15 +1,15 @@
-"""Store: what a study has found, in tidy Parquet files, one per table and unit, and the plan that it belongs to.
+"""Store: the results of a study, in tidy Parquet files, one per table and unit, with the plan they belong to.
 
 | table       | a row is                                | and holds                                            |
 |-------------|-----------------------------------------|------------------------------------------------------|
-| `scores`    | window, split, protocol, method, task   | RMSE, MAE, each also relative to both persistences   |
+| `scores`    | window, split, protocol, method, task   | RMSE, MAE, each also over those of both baselines    |
 | `forecasts` | the same, and step                      | forecast and actual change                           |
 | `choices`   | window, split, protocol, method         | parameters, candidates, discarded, breakdowns        |
 | `timings`   | window, split, protocol, method         | seconds; the only table that differs between runs    |
-| `graphs`    | window, split, task, other              | similarity in the training part                      |
+| `graphs`    | window, split, task, other              | similarity in the tuning period                      |
 | `series`    | window, split, task, step               | the level: what there was to forecast                |
 
-A file appears whole or not at all, so a study that was killed goes on where it stood.
+A file appears whole or not at all, so a study that was killed goes on where it stopped.
 """
 
 from __future__ import annotations
