@@ -42,7 +42,7 @@ from braided.errors import InputError
 from braided.evaluation import PROTOCOLS, Protocol
 from braided.features import Lags
 from braided.features.lags import Samples
-from braided.forecasting.choice import Parameters
+from braided.forecasting import Parameters
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.kernels import rbf

@@ -147,5 +147,12 @@ def insist_offsets(values: Any, name: str, rows: int, end: int) -> None:
         raise InputError(f"{name} does not rise from 0 to {end}")
 
 
+def insist_kinds(part: Any, **kinds: Any) -> None:
+    """Insist that the named attributes of `part`, which may come from a file, are of these types."""
+    for name, kind in kinds.items():
+        if not isinstance(getattr(part, name), kind):
+            raise InputError(f"{name} of a {type(part).__name__} is {getattr(part, name)!r:.80}")
+
+
 def _form(values: Any) -> str:
     return f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else f"a {type(values).__name__}"

@@ -49,7 +49,7 @@ from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners import Learner
 from braided.learners.parts.samples import plain_time
 from braided.types import Floats, Ints
-from braided.validate import LARGEST_COUNT, count, insist_numbers, share
+from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers, share
 
 JOIN_AFTER = CENTRE_VALUES  # values, on which a new task's units are measured
 MADE_BY_HAND = Origin()
@@ -423,10 +423,8 @@ class Engine:
             count(getattr(self, name), name, least=0, most=LARGEST_COUNT)
         for name in ("first_stamp", "last_stamp"):
             count(getattr(self, name), name, least=NEVER, most=LARGEST_STAMP)
-        if not isinstance(self.is_dated, bool):
-            raise InputError(f"is_dated is {self.is_dated!r}")
-        if not isinstance(self.record, Record) or not isinstance(clipping, Clipping):
-            raise InputError("the record or the typical sizes of features are of another kind")
+        insist_kinds(self, is_dated=bool, record=Record)
+        insist_kinds(self.preparation, clipping=Clipping)
         insist_numbers(self._recent, "recent values", (reach, n_columns), missing=True)
         insist_numbers(self._recent_extras, "recent extras", (reach, n_columns, n_extras), missing=True)
         insist_numbers(self._calibration, "calibration", (n_tasks, 3))

@@ -15,7 +15,7 @@ from braided.errors import InputError
 from braided.tables import Columns
 from braided.tables.lines import LARGEST_TIME
 from braided.types import Floats, Ints
-from braided.validate import count, insist_integers, insist_numbers
+from braided.validate import count, insist_integers, insist_kinds, insist_numbers
 
 MAX_FAILED_STARTS = 40  # each doubles the warm-up
 
@@ -64,14 +64,12 @@ class LiveRounds:
         for names in (self.tasks, self.expected):
             if not isinstance(names, tuple) or not all(type(one) is str for one in names) or len({*names}) < len(names):
                 raise InputError("the tasks of live rounds are not unique names")
-        for flag in (self.is_open, self.is_dated, self.is_utc):
-            if not isinstance(flag, bool):
-                raise InputError(f"a flag of live rounds is {flag!r}: it must be true or false")
+        insist_kinds(self, is_open=bool, is_dated=bool, is_utc=bool, columns=Columns | None)
         count(self.n_complete, "complete live rounds", least=0, most=n - self.is_open)
         count(self.failed_starts, "failed starts", least=0, most=MAX_FAILED_STARTS)
         count(self.latest_lines, "lines of the latest live round", least=0, most=n_tasks)
-        if len(self.tasks) != n_tasks or not isinstance(self.columns, Columns | None):
-            raise InputError("live rounds have more or fewer names than tasks, or no columns")
+        if len(self.tasks) != n_tasks:
+            raise InputError("live rounds have more or fewer names than tasks")
 
     def describe(self) -> str:
         """Describe a file that holds this instead of a model."""

@@ -1,15 +1,56 @@
-"""Origin: where a forecaster comes from, and how far the run that drives it has got."""
+"""Origin: where a forecaster comes from, which method was chosen for it, and how far the run that drives it has got."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TypeAlias, final
 
 from braided.errors import InputError
-from braided.forecasting.choice import Choice
 from braided.forecasting.live_rounds import LiveRounds
 from braided.tables import Columns
-from braided.validate import count, stored_integer
+from braided.validate import count, insist_kinds, real, stored_integer
+
+Parameters: TypeAlias = dict[str, float]
+
+
+@final
+@dataclass(frozen=True)
+class Trial:
+    """A candidate and how well it did."""
+
+    method: str
+    parameters: Parameters
+    rounds: int = 0  # of the tuning period; 0 where nothing was tried
+    score: float | None = None  # mean over the streams of RMSE over that of "no change"; None if it broke down
+    samples: int = 0  # of `trials.INFORMATIVE_STREAMS` streams, if there are more
+
+    def __post_init__(self) -> None:
+        """Check everything: a file may come from anywhere."""
+        insist_kinds(self, method=str, parameters=dict)
+        for name, value in (*self.parameters.items(), ("score", 0.0 if self.score is None else self.score)):
+            real(value, name)
+        for name in ("rounds", "samples"):
+            count(getattr(self, name), f"{name} of a trial", least=0)
+
+
+@final
+@dataclass(frozen=True)
+class Choice:
+    """The method and parameters that a search found."""
+
+    best: Trial
+    single: Trial  # the best of one filter per stream
+    trials: tuple[Trial, ...] = ()  # the best of each method, the best first
+    tried: int = 0
+    streams: int = 0  # that were tuned on; 0 if all were
+
+    def __post_init__(self) -> None:
+        """Check everything: a file may come from anywhere."""
+        insist_kinds(self, best=Trial, single=Trial, trials=tuple)
+        for name in ("tried", "streams"):
+            count(getattr(self, name), name, least=0)
+        if not all(isinstance(trial, Trial) for trial in self.trials):
+            raise InputError("the trials of a choice hold something else")
 
 
 @final
@@ -28,8 +69,7 @@ class Position:
         stored_integer(self.tuning_end, "tuning_end")
         for name in ("tuning_rounds", "tuning_streams", "parts"):
             count(getattr(self, name), name, least=0)
-        if not isinstance(self.is_finished, bool):
-            raise InputError(f"is_finished is {self.is_finished!r:.80}")
+        insist_kinds(self, is_finished=bool)
 
 
 @final
@@ -51,10 +91,7 @@ class Origin:
 
     def __post_init__(self) -> None:
         """Check everything: a file may come from anywhere."""
-        kinds: dict[str, Any] = {"source": str, "columns": Columns | None, "choice": Choice | None, "without": tuple}
-        kinds |= {"is_utc": bool | None, "position": Position | None, "live": LiveRounds | None}
-        for name, kind in kinds.items():
-            if not isinstance(getattr(self, name), kind):
-                raise InputError(f"{name} of the origin is {getattr(self, name)!r:.80}")
+        insist_kinds(self, source=str, columns=Columns | None, choice=Choice | None, is_utc=bool | None)
+        insist_kinds(self, without=tuple, position=Position | None, live=LiveRounds | None)
         if not all(isinstance(name, str) for name in self.without):
             raise InputError(f"without is {self.without!r:.80}: it must hold names")

@@ -148,18 +148,8 @@ def _run(method: Method, window: Window, protocol: Protocol) -> dict[str, Block]
     means = {name: np.mean([getattr(run.scores, name) for run in runs], axis=0) for name in METRICS}
     seen = runs[0].samples
     forecasts = {"task": seen.tasks, "step": seen.steps, "actual": seen.y, "forecast": runs[0].forecast}
-    choice = {
-        "parameters": json.dumps(tuned.parameters),
-        "score": tuned.score,
-        "candidates": tuned.candidates,
-        "discarded": tuned.discarded,
-        "runs": len(runs),
-        "broke": sum(run.broke_at is not None for run in runs),
-    }
+    broke = sum(run.broke_at is not None for run in runs)
+    choice = tuned._asdict() | {"parameters": json.dumps(tuned.parameters), "runs": len(runs), "broke": broke}
     times = {"tuning": then - began, "testing": (done - then) / len(runs), "samples": len(seen.y)}
-    return {
-        "scores": {"task": runs[0].scores.tasks} | means,
-        "forecasts": forecasts,
-        "choices": choice,
-        "timings": times,
-    }
+    scores = {"task": runs[0].scores.tasks} | means
+    return {"scores": scores, "forecasts": forecasts, "choices": choice, "timings": times}
