@@ -101,9 +101,9 @@ class Engine:
         self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
         self.irregular = 0  # steps longer than nine of ten that are not gaps
-        self.absent = 0  # scored values that did not come or were too large
+        self.absent = 0  # scored values that were missing or too large
         self.too_large = 0  # values too large to use, which count as missing
-        self.unforecast = 0  # values that came without a forecast: the one before was missing
+        self.unforecast = 0  # values without a forecast: the one before was missing
 
     @property
     def tasks(self) -> tuple[TaskKey, ...]:

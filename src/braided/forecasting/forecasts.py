@@ -36,6 +36,6 @@ class Forecasts(NamedTuple):
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:
     """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
     filled = [one for one in pieces if len(one.times)] or pieces[:1]  # of none, the kind of time may not be known
-    columns = zip(*((*one[:2], *one[3:]) for one in filled), strict=True)
-    times, places, *rest = (np.concatenate(column) for column in columns)
-    return Forecasts(times, places, pieces[-1].names, *rest)
+    columns = [name for name in Forecasts._fields if name != "names"]
+    arrays = {name: np.concatenate([getattr(one, name) for one in filled]) for name in columns}
+    return Forecasts(names=pieces[-1].names, **arrays)

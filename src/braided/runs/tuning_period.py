@@ -105,7 +105,7 @@ class TuningPeriod:
 
     @cached_property
     def clock(self) -> Clock:
-        """When rounds come."""
+        """When rounds are expected."""
         return Clock.measure(self.times)
 
     @cached_property
