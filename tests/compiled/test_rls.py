@@ -30,8 +30,7 @@ def progressive(state, X, y, tasks, weights, ends, *rest):
 
 def learn_one(state, x, y, task, weight, *rest):
     *steps, robust = rest
-    batch, work = as_batch(x[None], np.array([y]), np.array([task]), [1], [weight]), np.empty(10_000)
-    return rls.learn_one_inplace(state, batch, Steps(*steps), robust, work, np.empty(1))
+    return rls.learn_one_inplace(state, x, y, task, weight, Steps(*steps), robust)
 
 
 def whole(P):

@@ -20,24 +20,12 @@ array([[0.9, 1. ],
 
 import numpy as np  # noqa: F401 (for the example)
 
-from braided.forgetting.custom import Forgetting, as_policy
+from braided.forgetting.custom import Forgetting
 from braided.forgetting.directional import Directional
 from braided.forgetting.drift import Drift
 from braided.forgetting.exponential import Exponential
 from braided.forgetting.half_life import HalfLife
 from braided.forgetting.restore import Restore
-from braided.forgetting.steps import NO_PRIOR, Policy, Prior, uniform_fades
+from braided.forgetting.steps import Policy
 
-__all__ = [
-    "NO_PRIOR",
-    "Directional",
-    "Drift",
-    "Exponential",
-    "Forgetting",
-    "HalfLife",
-    "Policy",
-    "Prior",
-    "Restore",
-    "as_policy",
-    "uniform_fades",
-]
+__all__ = ["Directional", "Drift", "Exponential", "Forgetting", "HalfLife", "Policy", "Restore"]

@@ -1,15 +1,10 @@
 """Policies that are not braided's own."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Protocol, final, runtime_checkable
 
-from braided._compiled.batch import Clock, Steps
 from braided.errors import InputError
 from braided.forgetting.exponential import Exponential
-from braided.forgetting.steps import Policy, Prior
-from braided.graph import TaskKey
+from braided.forgetting.steps import Clock, Policy, Prior, Steps
 from braided.types import Flags, Floats
 from braided.validate import SMALLEST_FRACTION, floats, fraction
 
@@ -37,7 +32,7 @@ class Custom(Policy):
         """Take the policy as it is."""
         self.policy = policy
 
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Ask the policy for its factors."""
         n, fades = clock.opens.size, floats(self.policy.fades(clock.opens), "fades", ndim=2)
         if fades.shape != (n, 2) or not ((fades >= SMALLEST_FRACTION) & (fades <= 1.0)).all():

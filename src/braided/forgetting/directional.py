@@ -1,14 +1,9 @@
 """Forgetting in the direction of the new sample only."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from braided._compiled.batch import Clock, Steps
-from braided.forgetting.steps import Policy, Prior
-from braided.graph import TaskKey
+from braided.forgetting.steps import Clock, Policy, Prior, Steps
 from braided.validate import fraction
 
 
@@ -33,7 +28,7 @@ class Directional(Policy):
         """Check the factor."""
         object.__setattr__(self, "factor", fraction(self.factor, "factor"))
 
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Fade the direction of each sample's input."""
         steps = self._no_steps(clock.opens.size, prior)
         steps.fades[:, 2] = self.factor

@@ -1,16 +1,12 @@
 """Weights that drift, similar tasks together."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from braided._compiled.batch import Clock, Steps
 from braided.errors import InputError
-from braided.forgetting.steps import Policy, Prior
+from braided.forgetting.steps import Clock, Policy, Prior, Steps
 from braided.graph import TaskGraph, TaskKey, insist_graph
 from braided.types import Floats
 from braided.validate import positive
@@ -37,13 +33,13 @@ class Drift(Policy):
         if self.graph is not None:
             insist_graph(self.graph)
 
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Move the weights when a round opens."""
-        moves, noise = clock.opens.astype(np.float64), self.variance * self._coupling(prior, tasks)
+        moves, noise = clock.opens.astype(np.float64), self.variance * self._coupling(prior)
         return self._no_steps(moves.size, prior)._replace(moves=moves, noise=noise)
 
-    def _coupling(self, prior: Prior, tasks: Sequence[TaskKey]) -> Floats:
-        graph = self.graph
+    def _coupling(self, prior: Prior) -> Floats:
+        graph, tasks = self.graph, prior.tasks
         if graph is None:
             return prior.coupling
         known = [place for place, task in enumerate(tasks) if task in graph.tasks]
@@ -52,13 +48,13 @@ class Drift(Policy):
         covariance[np.ix_(known, known)] = graph.inverse[np.ix_(order, order)]
         return covariance[None]
 
-    def insist_tasks(self, tasks: Sequence[TaskKey]) -> None:
+    def insist_tasks(self, tasks: tuple[TaskKey, ...]) -> None:
         """Refuse tasks of which the graph knows none; those that it knows may leave later."""
         if self.graph is not None and not set(self.graph.tasks) & set(tasks):
             raise InputError(
                 f"the graph of Drift knows none of the tasks, such as {tasks[0]!r}: give one of the same tasks"
             )
 
-    def for_any_tasks(self) -> Drift:
+    def for_any_tasks(self) -> "Drift":
         """Return the policy without its graph."""
         return Drift(self.variance)

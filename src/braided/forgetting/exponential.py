@@ -1,16 +1,11 @@
 """Exponential forgetting: the paper's, per sample, and by round or by task."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, final
 
 import numpy as np
 
-from braided._compiled.batch import Clock, Steps
-from braided.forgetting.steps import Policy, Prior
-from braided.graph import TaskKey
+from braided.forgetting.steps import Clock, Policy, Prior, Steps
 from braided.types import Flags, Floats
 from braided.validate import choice, fraction
 
@@ -66,7 +61,7 @@ class Exponential(Policy):
             fades[:, 0 if self.per == "sample" else 1] = self.factor
         return fades
 
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Fade before samples, by the clock that is chosen."""
         steps = self._no_steps(clock.opens.size, prior)
         steps.fades[:, :2] = self.fades(clock.opens)

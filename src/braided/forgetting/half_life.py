@@ -1,18 +1,14 @@
 """Exponential forgetting by the time that has passed."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, final
 
 import numpy as np
 
-from braided._compiled.batch import NO_ROUND, Clock, Steps
+from braided._compiled.batch import NO_ROUND
 from braided.errors import InputError
-from braided.forgetting.steps import Policy, Prior
-from braided.graph import TaskKey
+from braided.forgetting.steps import Clock, Policy, Prior, Steps
 from braided.validate import SMALLEST_FRACTION, positive
 
 
@@ -41,7 +37,7 @@ class HalfLife(Policy):
             given = given / timedelta(microseconds=1)
         object.__setattr__(self, "duration", positive(given, "duration"))
 
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Fade all information when a round opens, by the time since the last one."""
         labels = clock.labels
         if (labels == NO_ROUND).any():

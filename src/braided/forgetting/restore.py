@@ -1,16 +1,11 @@
 """Forgetting towards the prior."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from braided._compiled.batch import Clock, Steps
-from braided.forgetting.steps import Policy, Prior
-from braided.graph import TaskKey
+from braided.forgetting.steps import Clock, Policy, Prior, Steps
 from braided.validate import fraction
 
 
@@ -33,7 +28,7 @@ class Restore(Policy):
         """Check the factor."""
         object.__setattr__(self, "factor", fraction(self.factor, "factor"))
 
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Move the weights towards the prior when a round opens."""
         moves, noise = clock.opens.astype(np.float64), (1.0 - self.factor**2) * prior.covariance
         return self._no_steps(moves.size, prior)._replace(moves=moves, shrink=self.factor, noise=noise)

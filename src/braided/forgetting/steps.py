@@ -1,14 +1,12 @@
 """What a policy is: it turns a chunk of samples and its clock into steps, and declares what it needs of a learner."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from braided._compiled.batch import Clock, Steps
+from braided._compiled.batch import Clock as Clock
+from braided._compiled.batch import Steps as Steps
 from braided.graph import TaskKey
 from braided.types import Floats
 
@@ -20,16 +18,17 @@ class Prior(NamedTuple):
     information: Floats  # (F, m, m) its inverse
     coupling: Floats  # (F, m, m) the covariance that the weights drift with by default
     variances: Floats  # (F, m)
+    tasks: tuple[TaskKey, ...]
 
     @classmethod
-    def of(cls, coupling: Floats, relation: Floats, penalty: float) -> Prior:
+    def of(cls, coupling: Floats, relation: Floats, penalty: float, tasks: tuple[TaskKey, ...]) -> "Prior":
         """Return the prior (λA)⁻¹, from A⁻¹ and A."""
         covariance = coupling / penalty
-        return cls(covariance, penalty * relation, coupling, covariance.diagonal(axis1=1, axis2=2).copy())
+        return cls(covariance, penalty * relation, coupling, covariance.diagonal(axis1=1, axis2=2).copy(), tasks)
 
 
 EMPTY = np.empty((0, 0, 0))
-NO_PRIOR = Prior(EMPTY, EMPTY, EMPTY, np.empty((0, 0)))  # for learners that only use the factors of the steps
+NO_PRIOR = Prior(EMPTY, EMPTY, EMPTY, np.empty((0, 0)), ())  # for learners that only use the factors of the steps
 
 
 class Policy(ABC):
@@ -47,13 +46,13 @@ class Policy(ABC):
     needs_graph: bool = False  # couples tasks by a graph of its own
 
     @abstractmethod
-    def steps(self, clock: Clock, prior: Prior, tasks: Sequence[TaskKey]) -> Steps:
+    def steps(self, clock: Clock, prior: Prior) -> Steps:
         """Return what to do before each sample of a chunk."""
 
-    def insist_tasks(self, tasks: Sequence[TaskKey]) -> None:  # noqa: B027 (most policies work for any tasks)
+    def insist_tasks(self, tasks: tuple[TaskKey, ...]) -> None:  # noqa: B027 (most policies work for any tasks)
         """Refuse tasks that the policy can't start with."""
 
-    def for_any_tasks(self) -> Policy:
+    def for_any_tasks(self) -> "Policy":
         """Return the policy for tasks that it need not know: of a loaded model, all that it knew may have left."""
         return self
 
@@ -62,8 +61,3 @@ class Policy(ABC):
         guarded = slice(None) if self.needs_guard else slice(0)
         guard = prior.information[guarded], prior.variances[guarded]
         return Steps(np.ones((n, 3)), np.zeros(n), 1.0, prior.covariance, *guard)
-
-
-def uniform_fades(steps: Steps) -> Floats:
-    """Return the factor (n,) by which everything fades before each sample, of a policy that is uniform."""
-    return steps.fades[:, 0] * np.where(steps.moves > 0.0, steps.moves, 1.0)

@@ -34,7 +34,9 @@ import numpy as np
 from braided._compiled.admm import Consensus, progressive_inplace
 from braided._compiled.batch import Batch
 from braided._compiled.linear import forecast_inplace
-from braided.forgetting import NO_PRIOR, Forgetting, Policy, as_policy
+from braided.forgetting import Forgetting, Policy
+from braided.forgetting.custom import as_policy
+from braided.forgetting.steps import NO_PRIOR
 from braided.graph import TaskGraph
 from braided.learners.base import Learner
 from braided.learners.parts.joining import appended, arrival, expected_weights, without
@@ -85,7 +87,7 @@ class MADMM(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = self.forgetting.steps(batch.clock, NO_PRIOR, self.tasks).fades.prod(axis=1)
+        fades = self.forgetting.steps(batch.clock, NO_PRIOR).fades.prod(axis=1)
         return progressive_inplace(self.state, self._smoother, self.rho, batch, fades, mean)
 
     @classmethod

@@ -6,21 +6,21 @@ after every sample it holds the exact solution of the graph-regularised problem.
 | symbol | name         | shape    | meaning                                                      |
 |--------|--------------|----------|--------------------------------------------------------------|
 | λ      | `penalty`    |          | weight of the graph and its ridge against the data           |
-| σ      | `forgetting` |          | what the past fades by, per sample (or a policy)             |
-| A      | `relation`   | (T, T)   | of the graph                                                 |
+| σ      | `forgetting` |          | factor by which the past fades, per sample (or a policy)     |
+| A      | `relation`   | (T, T)   | relation matrix of the graph                                 |
 | w      | `coef`       | (T, d)   | the tasks' weights, Eq. 17                                   |
 | P      | `covariance` | (dT, dT) | inverse of the information, starts as (λA)⁻¹ ⊗ I, Eq. 18     |
 | s²     | `noise_variance` |      | minimum of the objective over the effective number of samples|
 
-Costs O(d²T²) per sample, and as much memory; for many tasks on a sparse graph there is solver="local", which holds the
-same weights within a tolerance at O(d² + d · neighbours) for each task that has to move, however many there are. A
-forecast's variance is s² (1 + z'Pz); while samples are few, s² is as good as the prior.
+Costs O(d²T²) time per sample, and O(d²T²) memory. For many tasks on a sparse graph, solver="local" holds the same
+weights within a tolerance, at O(d² + d · neighbours) for each task whose weights move, however many tasks there are.
+The variance of a forecast is s² (1 + z'Pz); while samples are few, s² is only as good as the prior.
 
 >>> import braided as bd
 >>> graph = bd.TaskGraph([[0, 1], [1, 0]], tasks=["north", "south"], ridge=0.1)
 >>> model = bd.MTWRLS(graph, n_features=2, penalty=0.5)
 >>> model.learn_one([1.0, 2.0], 5.0, task="north")
->>> round(model.predict_one([1.0, 2.0], task="south"), 3)  # never seen, and yet no longer zero
+>>> round(model.predict_one([1.0, 2.0], task="south"), 3)  # no sample yet, but no longer zero
 4.46
 >>> model.coef.round(3)
 array([[0.981, 1.963],
@@ -29,14 +29,13 @@ array([[0.981, 1.963],
 Reference: Lencione & Von Zuben, arXiv 2308.01938, Algorithm 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, final, get_args
+from typing import Any, Self, final, get_args
 
 from braided._compiled.step import noise_variance
-from braided.forgetting import Forgetting, Policy, as_policy
+from braided.forgetting import Forgetting, Policy
+from braided.forgetting.custom import as_policy
 from braided.graph import TaskGraph
 from braided.learners import solvers
 from braided.learners.parts.filters import FilterLearner
@@ -51,37 +50,38 @@ class MTWRLS(FilterLearner):
     Parameters
     ----------
     graph
-        How alike the tasks are.
+        Similarities of the tasks.
     n_features
         d, the length of every input.
     penalty
-        λ, above 0; how much the graph weighs against the data. It depends on the units and the noise of the data, so
-        choose it by a progressive run over past data, among powers of ten.
+        λ, above 0: the weight of the graph against the data. The best value depends on the units and the noise of the
+        data, so choose it by a progressive run over past data, among powers of ten.
     forgetting
-        A number in (0, 1] means the paper's: the past fades by it at every sample, of any task, so by its T-th power
-        per round. A policy of `braided.forgetting` says otherwise: by round, by the clock, or without losing the prior
+        A number in (0, 1] is the paper's factor: the past fades by it at every sample, of any task, so by its T-th
+        power per round. A policy of `braided.forgetting` fades by round, by the clock, or without losing the prior
         (`Restore`, `Directional`, `Drift`). Strong exponential forgetting also fades the prior, and with it the
         coupling between the tasks; a guard (see `Exponential`) keeps the arithmetic sound.
     robust
-        k, above 0: an innovation of more than k standard deviations, by those of its task so far, is given the weight
-        that makes it one of k. Then no sample, however wild, moves any forecast by more than k of that forecast's own
-        standard deviations (without the noise). 4 or 5 is usual; None takes every value as it is. The very first sample
-        has nothing to be compared with, unless `noise` is given.
+        k, above 0: an innovation of more than k standard deviations, estimated from its task's innovations so far, is
+        given the weight that makes it one of k. Then no sample, however wild, moves any forecast by more than k of that
+        forecast's own standard deviations (without the noise). Typical values are 4 and 5; None takes every value as it
+        is. The very first sample can't be compared with others, unless `noise` is given.
     noise
-        The standard deviation that the noise is expected to have, until samples tell.
+        The expected standard deviation of the noise, used until there are samples to estimate it from.
     solver
-        "dense" touches P at every sample; "blocked" once for several, which is faster from about dT = 64 on and gives
-        the same forecasts to rounding. "local" is for thousands of tasks on a sparse graph: it keeps no P of all tasks,
-        only that of each given its neighbours, and finds the weights anew by iteration. All fades alike there
-        (`Exponential` per sample or round, `HalfLife`), and deviations are a little too small, as they take neighbours'
-        neighbours as known (but too large where a loose tolerance leaves error in the noise). "auto" takes "local" on a
-        sparse graph from 2,000 weights on, where the policy allows it, "blocked" from 64 on unless tasks forget by
-        clocks of their own, which would let nothing wait, and else "dense"; `uses` tells which.
+        "dense" updates P at every sample; "blocked" once for several, which is faster from about dT = 64 on and gives
+        the same forecasts to rounding. "local" is for thousands of tasks on a sparse graph: instead of P it keeps the
+        covariance of each task given its neighbours, and finds the weights by iteration. It needs forgetting that fades
+        all tasks alike (`Exponential` per sample or round, `HalfLife`). Its deviations are slightly too small, because
+        they take neighbours' neighbours as known (but too large where a loose tolerance leaves error in the noise).
+        "auto" selects "local" on a sparse graph from 2,000 weights on if the policy allows it; else "blocked" from 64
+        on, unless tasks forget by their own clocks, which would leave nothing pending; else "dense". `uses` is the
+        solver in use.
     tolerance
-        Of solver="local": iterations go on until the forecasts of all tasks would move, in the mean square and at usual
-        inputs, by no more than this share of the usual innovation. How far they then are from the exact solution's is
-        of that order once what is usual has settled: not after the first round, whose innovations are those of a model
-        that knows nothing (then they can be off by hundreds of times that, and after the next by ten).
+        For solver="local": iterations end when the next would move the forecasts of typical inputs, in the mean square
+        over all tasks, by at most this share of the typical innovation. The distance to the exact solution is then of
+        that order once the typical innovation has settled. After the first round, whose innovations are those of a
+        model that knows nothing, it can be hundreds of times larger, and after the second ten times.
     """
 
     parameters = (*FilterLearner.parameters, "solver", "tolerance")
@@ -128,15 +128,13 @@ class MTWRLS(FilterLearner):
         return super().dump() | {"uses": self.uses}
 
     @classmethod
-    def restore(cls, dumped: Mapping[str, Any]) -> MTWRLS:
+    def restore(cls, dumped: Mapping[str, Any]) -> Self:
         """Return the learner that `dump` came from, with the same solver, whatever "auto" would choose now."""
         parameters = dumped["parameters"]
         solver = choice(parameters["solver"], "solver", get_args(SolverName))
         policy = as_policy(parameters["forgetting"], "MTWRLS")
-        changed = {
-            "solver": choice(dumped["uses"], "uses", CONCRETE_SOLVERS),
-            "forgetting": policy.for_any_tasks(),
-        }
+        uses = choice(dumped["uses"], "uses", CONCRETE_SOLVERS)
+        changed = {"solver": uses, "forgetting": policy.for_any_tasks()}
         model = super().restore({**dumped, "parameters": parameters | changed})
         model.solver, model.forgetting = solver, policy
         model._derive(model.graph)

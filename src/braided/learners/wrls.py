@@ -1,9 +1,9 @@
-"""WRLS: weighted recursive least squares, one filter per task; what multi-task learners are measured against.
+"""WRLS: weighted recursive least squares, one filter per task; the single-task baseline.
 
 | symbol | name         | shape     | meaning                                                   |
 |--------|--------------|-----------|-----------------------------------------------------------|
 | λ      | `penalty`    |           | weight of the ridge against the data                      |
-| σ      | `forgetting` |           | what a task's past fades by when the task is seen         |
+| σ      | `forgetting` |           | factor by which a task's past fades when the task is seen |
 | w      | `coef`       | (T, d)    | the tasks' weights, Eq. 17                                |
 | P      | `covariance` | (T, d, d) | a filter's covariance, starts as I/λ, Eq. 18              |
 
@@ -17,17 +17,15 @@ array([[0.909, 1.818],
 Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 from braided._compiled.step import noise_variance
-from braided.forgetting import Forgetting, Policy, as_policy
+from braided.forgetting import Forgetting, Policy
+from braided.forgetting.custom import as_policy
 from braided.graph import TaskGraph, TaskKey
 from braided.learners.parts.filters import FilterLearner
-from braided.learners.solvers.filters import SeparateSolver
-from braided.learners.solvers.solver import Setting, Solver
+from braided.learners.solvers import SeparateSolver, Setting, Solver
 from braided.types import Floats
 
 
@@ -35,7 +33,7 @@ from braided.types import Floats
 class WRLS(FilterLearner):
     """Weighted recursive least squares, one filter per task; O(d²) per sample.
 
-    `tasks` are keys, or a graph whose keys are taken and whose edges are not; the rest is as for MTWRLS.
+    `tasks` are keys, or a graph, whose edges are ignored; the other parameters are those of MTWRLS.
     """
 
     shares = False

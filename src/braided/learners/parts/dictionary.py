@@ -24,7 +24,9 @@ from braided._compiled.kernel_rls import forecast_inplace, progressive_inplace
 from braided._compiled.kernels import coherent
 from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError
-from braided.forgetting import NO_PRIOR, Forgetting, Policy, as_policy
+from braided.forgetting import Forgetting, Policy
+from braided.forgetting.custom import as_policy
+from braided.forgetting.steps import NO_PRIOR
 from braided.graph import TaskGraph
 from braided.kernels import Kernel, UserKernel, as_kernel
 from braided.learners.base import Health, Learner
@@ -77,7 +79,7 @@ class KernelLearner(Learner):
         self.forgetting = as_policy(forgetting, type(self).__name__, has_dictionary=True)
         self.robust = None if robust is None else positive(robust, "robust")
         self.noise = None if noise is None else positive(noise, "noise")
-        steps = self.forgetting.steps(Clock.of_one(opens=True), NO_PRIOR, ())
+        steps = self.forgetting.steps(Clock.of_one(opens=True), NO_PRIOR)
         most, along = UNBOUNDED if self.budget is None else self.budget, float(steps.fades[0, 2])
         joining = self.novelty, self.novelty_relative, most, self.coherence
         self._limits = Limits(self.penalty, *joining, along, steps.shrink, self.robust or 0.0)

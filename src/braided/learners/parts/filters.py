@@ -1,7 +1,5 @@
 """FilterLearner: what MTWRLS and WRLS share; how the state is held is left to their solver."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -9,7 +7,7 @@ from braided._compiled.batch import Batch
 from braided.forgetting import Policy
 from braided.graph import TaskGraph
 from braided.learners.base import Health, Learner
-from braided.learners.solvers.solver import Setting, Solver
+from braided.learners.solvers import Setting, Solver
 from braided.types import Floats, Ints
 from braided.validate import positive
 
@@ -49,8 +47,7 @@ class FilterLearner(Learner):
     @property
     def health(self) -> Health:
         """What it has learned, and how its arithmetic is; with solver="local", variances are given the neighbours."""
-        guarded, variances = self._solver.guarded(self.state), self._solver.variances(self.state)
-        return Health.of(self.samples, guarded, variances, self.state.errors)
+        return self._solver.health(self.state, self.samples)
 
     @abstractmethod
     def _solver_of(self, setting: Setting) -> Solver:

@@ -2,11 +2,9 @@
 
 The new row of the relation matrix is [−f', g] and the old diagonal grows by E. Given the others, the new task's
 weights are Σ_j (f_j / g) w_j with precision λg; and the others alone gain the information λM, M = E − ff'/g. So the
-others are updated first, by Woodbury's identity on the new task's neighbours, and the new task is appended after
-it. The result is the solution on the enlarged graph, without ever passing through a nearly singular prior.
+others are updated first, by Woodbury's identity on the new task's neighbours, and then the new task is appended. The
+result is the solution on the enlarged graph, and no step passes through a nearly singular prior.
 """
-
-from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,16 +17,16 @@ State = TypeVar("State", bound=tuple[Any, ...])
 
 
 class Arrival(NamedTuple):
-    """What the last task of a graph brings along."""
+    """What the last task of a graph adds."""
 
     near: Ints  # (k,) positions of its neighbours
     pull: Floats  # (k,) f / g, the share of each neighbour in its expected weights
     precision: float  # g
-    coupling: Floats  # (k, k) M, what the neighbours learn of each other
+    coupling: Floats  # (k, k) M, information that the neighbours gain about each other
 
 
 def arrival(enlarged: TaskGraph) -> Arrival:
-    """Tell what the last task of the graph brings along; its edges are symmetric, so E = diag(f) in either form."""
+    """Return what the last task of the graph adds; its edges are symmetric, so E = diag(f)."""
     last = enlarged.relation[[-1]]
     row = (last.toarray() if enlarged.is_sparse else last)[0]
     near = np.flatnonzero(row[:-1])
@@ -61,7 +59,7 @@ def expected_weights(arrived: Arrival, weights: Floats) -> Floats:
 
 
 def enlarge(P: Floats, weights: Floats, arrived: Arrival, penalty: float) -> tuple[Floats, Floats, float]:
-    """Return covariance and weights with one more task, and what the minimum of the objective grows by.
+    """Return covariance and weights with one more task, and the increase of the minimum of the objective.
 
     P is the full covariance (dT, dT), weights (T, d).
     """

@@ -1,16 +1,14 @@
 """How MT-WRLS holds its state: exactly, as one filter of all weights, or locally, task by task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from braided._compiled.solve import Local
 from braided.learners.solvers.exact import ExactSolver
+from braided.learners.solvers.filters import SeparateSolver, Setting
 from braided.learners.solvers.local import LocalSolver
-from braided.learners.solvers.solver import Setting as Setting
-from braided.learners.solvers.solver import Solver as Solver
 
+Solver: TypeAlias = ExactSolver | SeparateSolver | LocalSolver  # all have the same methods
 SolverName: TypeAlias = Literal["auto", "dense", "blocked", "local"]
 CONCRETE_SOLVERS = ("dense", "blocked", "local")  # "auto" selects one of them
 BLOCKED_FROM = 64  # weights of all tasks
@@ -34,3 +32,6 @@ def check(arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
     """Refuse loaded arrays that are not the state of a solver."""
     kind = LocalSolver if arrays.keys() == set(Local._fields) else ExactSolver
     kind.check(arrays, n_tasks, d)
+
+
+__all__ = ["CONCRETE_SOLVERS", "SeparateSolver", "Setting", "Solver", "SolverName", "check", "make", "select"]

@@ -1,7 +1,5 @@
 """The exact solver of MT-WRLS: one filter on the stacked weights of all tasks, with the graph in its prior."""
 
-from __future__ import annotations
-
 from typing import final
 
 import numpy as np
@@ -9,11 +7,10 @@ import scipy.linalg
 
 from braided._compiled.filters import Filters, fresh_filters
 from braided._compiled.step import COUNT, PRIOR_FLOOR, RESIDUAL, SCALE
-from braided.forgetting import Prior
+from braided.forgetting.steps import Prior
 from braided.graph import TaskGraph
 from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
-from braided.learners.solvers.filters import FilterSolver
-from braided.learners.solvers.solver import Setting
+from braided.learners.solvers.filters import FilterSolver, Setting
 from braided.matrices import insist_it_fits, inverse
 from braided.types import Floats
 
@@ -32,7 +29,8 @@ class ExactSolver(FilterSolver):
         remedy = 'use solver="local", by a sparse graph and forgetting that fades all alike, or fewer tasks'
         kind = "blocked" if is_blocked else "dense"
         insist_it_fits(graph.n_tasks * setting.n_features, f"solver={kind!r}: P", remedy)
-        super().__init__(setting, Prior.of(graph.inverse[None], graph.dense_relation[None], setting.penalty))
+        prior = Prior.of(graph.inverse[None], graph.dense_relation[None], setting.penalty, graph.tasks)
+        super().__init__(setting, prior)
 
     def start(self) -> Filters:
         """Return the state before the first sample."""

@@ -1,22 +1,34 @@
 """Solvers by recursive least squares filters: one filter of all tasks, or one per task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 
-from braided._compiled.batch import NO_ROUND, Batch, Clock, Steps
-from braided._compiled.filters import Filters, covariances, forecast_inplace, fresh_filters, room_for, variances
+from braided._compiled.batch import Batch, Clock, Steps
+from braided._compiled.filters import Filters, covariances, forecast_inplace, fresh_filters, variances
 from braided._compiled.rls import learn_one_inplace, progressive_inplace
 from braided._compiled.step import symmetric
-from braided.forgetting import Prior
+from braided.forgetting.steps import Policy, Prior
 from braided.graph import TaskGraph
+from braided.learners.base import Health
 from braided.learners.parts.joining import appended, errors_with_one_more, without
-from braided.learners.solvers.solver import Setting
 from braided.types import Floats, Ints
 from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a solver solves: the tasks, and the parameters of the learner."""
+
+    graph: TaskGraph
+    n_features: int
+    penalty: float
+    forgetting: Policy
+    robust: float  # 0 for none
+    noise: float  # 0 for none
+    tolerance: float = 0.0
 
 
 class FilterSolver:
@@ -28,13 +40,12 @@ class FilterSolver:
     def __init__(self, setting: Setting, prior: Prior) -> None:
         """Take the prior of the filters."""
         self.setting, self.prior = setting, prior
-        self._one: tuple[Batch, Floats, Floats] | None = None  # reused by `learn_one`
         fixed = setting.forgetting.has_fixed_steps
         self._steps = {opens: self.steps(Clock.of_one(opens)) for opens in (False, True)} if fixed else {}
 
     def steps(self, clock: Clock) -> Steps:
         """Return what happens before each sample of a chunk."""
-        return self.setting.forgetting.steps(clock, self.prior, self.setting.graph.tasks)
+        return self.setting.forgetting.steps(clock, self.prior)
 
     def predict(self, state: Filters, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         """Predict into `mean`, and into `std` unless that is empty."""
@@ -53,13 +64,7 @@ class FilterSolver:
         steps = self._steps.get(opens)
         if steps is None:
             return False
-        if self._one is None:
-            sample = np.empty((1, x.size)), np.empty(1), np.zeros(1, np.int64), np.empty(1), np.ones(1, np.int64)
-            batch = Batch(*sample, np.array([opens]), np.array([NO_ROUND]), NO_ROUND)
-            self._one = batch, room_for(state.weights, state.losses), np.empty(1)
-        batch, work, mean = self._one
-        batch.X[0], batch.y[0], batch.tasks[0], batch.weights[0] = x, y, task, weight
-        return learn_one_inplace(state, batch, steps, self.setting.robust, work, mean)
+        return learn_one_inplace(state, x, y, task, weight, steps, self.setting.robust)
 
     def coef(self, state: Filters) -> Floats:
         """Return the weights (T, d)."""
@@ -69,29 +74,18 @@ class FilterSolver:
         """Return P of every filter."""
         return symmetric(covariances(state))
 
-    def variances(self, state: Filters) -> Floats:
-        """Return the variance of each weight."""
-        return variances(state)
-
-    def guarded(self, state: Filters) -> int:
-        """Return how often the arithmetic had to be rescued."""
-        return int(state.guarded.sum())
+    def health(self, state: Filters, samples: int) -> Health:
+        """Return how the arithmetic is, after that many samples."""
+        return Health.of(samples, int(state.guarded.sum()), variances(state), state.errors)
 
     @classmethod
     def check(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
         """Refuse loaded arrays that are not the state of that many tasks."""
         n_filters = 1 if cls.is_joint else n_tasks
         n, room = d * n_tasks // n_filters, np.shape(arrays["terms"])[1]
-        shapes = {
-            "weights": (n_filters, n),
-            "covariance": (n_filters, n, n),
-            "totals": (n_filters, 3),
-            "terms": (n_filters, room, n),
-            "losses": (n_filters, room),
-            "base": (n_filters, n, n),
-            "gained": (n_tasks, d, d),
-            "errors": (n_tasks + 1, 3),
-        }
+        shapes = {"weights": (n_filters, n), "covariance": (n_filters, n, n), "base": (n_filters, n, n)}
+        shapes |= {"totals": (n_filters, 3), "terms": (n_filters, room, n), "losses": (n_filters, room)}
+        shapes |= {"gained": (n_tasks, d, d), "errors": (n_tasks + 1, 3)}
         for name, shape in shapes.items():
             insist_numbers(arrays[name], name, shape)
         insist_integers(arrays["pending"], "pending", (n_filters,), 0, room)
@@ -107,7 +101,7 @@ class SeparateSolver(FilterSolver):
     def __init__(self, setting: Setting) -> None:
         """Start every task from I/λ."""
         unit = np.ones((setting.graph.n_tasks, 1, 1))
-        super().__init__(setting, Prior.of(unit, unit, setting.penalty))
+        super().__init__(setting, Prior.of(unit, unit, setting.penalty, setting.graph.tasks))
 
     def steps(self, clock: Clock) -> Steps:
         """Let the whole filter of the sample's task fade, when the task does."""

@@ -4,8 +4,6 @@ Tasks are stored in an order that puts neighbours near each other in memory (rev
 stays in the state, because what it has taught others depends on it, but no position refers to it any more.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -17,7 +15,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from braided._compiled.batch import Batch
+from braided._compiled.batch import NO_ROUND, Batch, Clock
 from braided._compiled.local import (
     SOLVE_FROM,
     Job,
@@ -43,14 +41,16 @@ from braided._compiled.solve import (
 )
 from braided._compiled.step import RESIDUAL, SCALE
 from braided.errors import InputError
-from braided.forgetting import NO_PRIOR, uniform_fades
+from braided.forgetting.steps import NO_PRIOR
 from braided.graph import TaskGraph
+from braided.learners.base import Health
 from braided.learners.parts.joining import arrival, errors_with_one_more
-from braided.learners.solvers.solver import Setting
+from braided.learners.solvers.filters import Setting
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers, insist_offsets
 
+ONE, OPENS, NOTHING = np.ones(1, np.int64), np.ones(1, np.bool_), np.empty(0)  # of a batch of one sample
 THREADED = 20_000  # tasks from which a round is worth more than one thread
 MOST_THREADS = 4  # memory bandwidth bounds a round, and more threads do not help
 
@@ -70,6 +70,8 @@ class LocalSolver:
             )
         self.setting = setting
         self._room: Room | None = None
+        fixed = setting.forgetting.has_fixed_steps
+        self._fade_of_one = {opens: self._fades(Clock.of_one(opens))[0] for opens in (False, True)} if fixed else {}
 
     def start(self) -> Local:
         """Return the state before the first sample."""
@@ -91,11 +93,11 @@ class LocalSolver:
     def progressive(self, state: Local, batch: Batch, mean: Floats, std: Floats) -> int:
         """Predict and learn group by group; return how many samples could be learned."""
         setting, room, n, done = self.setting, self._room_of(state), len(state.weights), 0
-        fades, batch = self._fades(batch), batch._replace(tasks=state.places[batch.tasks])
+        fades, batch = self._fades(batch.clock), batch._replace(tasks=state.places[batch.tasks])
         job = Job(batch, fades, np.empty(len(fades)), mean, std, setting.robust, setting.tolerance)
+        if n < THREADED or len(fades) <= SOLVE_FROM * n:  # no group is worth threads
+            return progressive_inplace(state, room, job, 0, len(batch.ends))
         large = np.diff(batch.ends, prepend=0) > SOLVE_FROM * n
-        if n < THREADED or not large.any():
-            return progressive_inplace(state, room, job, 0, len(large))
         cuts = np.flatnonzero(np.diff(large, prepend=~large[:1]) | large)  # each large group, and runs of others
         for group, after in pairwise([*cuts.tolist(), len(large)]):
             end = int(batch.ends[after - 1])
@@ -107,12 +109,12 @@ class LocalSolver:
                 break
         return done
 
-    def _fades(self, batch: Batch) -> Floats:
+    def _fades(self, clock: Clock) -> Floats:
         policy = self.setting.forgetting
-        steps = policy.steps(batch.clock, NO_PRIOR, self.setting.graph.tasks)
+        steps = policy.steps(clock, NO_PRIOR)
         if (steps.fades[:, 1] != 1.0).any():
             raise InputError(f'{policy!r} fades single tasks: solver="local" can only fade all alike')
-        return uniform_fades(steps)
+        return steps.fades[:, 0] * np.where(steps.moves > 0.0, steps.moves, 1.0)
 
     def _room_of(self, state: Local) -> Room:
         if self._room is None or len(self._room.z) != len(state.weights):
@@ -120,8 +122,14 @@ class LocalSolver:
         return self._room
 
     def learn_one(self, state: Local, x: Floats, y: float, task: int, weight: float, opens: bool) -> bool:
-        """Return False: there is no fast path for one sample."""
-        return False
+        """Fast path for one sample; returns False, with the state unchanged, where it is not enough."""
+        if not self._fade_of_one:
+            return False
+        given, fade = np.array([y, weight]), np.array([self._fade_of_one[opens]])
+        place = state.places[task : task + 1]
+        batch = Batch(x.reshape(1, -1), given[:1], place, given[1:], ONE, OPENS, ONE, NO_ROUND)
+        job = Job(batch, fade, np.empty(1), np.empty(1), NOTHING, self.setting.robust, self.setting.tolerance)
+        return progressive_inplace(state, self._room_of(state), job, 0, 1) == 1
 
     def coef(self, state: Local) -> Floats:
         """Return the weights (T, d)."""
@@ -131,14 +139,10 @@ class LocalSolver:
         """Refuse: P of all tasks is not kept."""
         raise AttributeError('no covariance with solver="local", which keeps none: use "blocked"')
 
-    def variances(self, state: Local) -> Floats:
-        """Return the variance of each weight, given those of the neighbours."""
-        each: Floats = state.covariance[state.places].diagonal(axis1=1, axis2=2) * state.totals[0, SCALE]
-        return each.ravel()
-
-    def guarded(self, state: Local) -> int:
-        """Return how often the arithmetic had to be rescued: never."""
-        return 0
+    def health(self, state: Local, samples: int) -> Health:
+        """Return how the arithmetic is, after that many samples; variances are given the neighbours' weights."""
+        variances = state.covariance[state.places].diagonal(axis1=1, axis2=2) * state.totals[0, SCALE]
+        return Health.of(samples, 0, variances.ravel(), state.errors)
 
     def leave(self, state: Local, position: int) -> Local:
         """Return the state with the task detached."""
@@ -191,8 +195,9 @@ class LocalSolver:
     def check(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
         """Refuse loaded arrays that are not the state of that many tasks, or whose indices are out of range."""
         n, n_links = len(arrays["weights"]), len(arrays["links"])
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("links", "first_links"), (n_links,))
-        shapes |= dict.fromkeys(("diagonal", "first_diagonal"), (n,)) | dict.fromkeys(("weights", "residual"), (n, d))
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("weights", "residual"), (n, d))
+        shapes |= dict.fromkeys(("links", "first_links"), (n_links,))
+        shapes |= dict.fromkeys(("diagonal", "first_diagonal"), (n,))
         shapes |= {"covariance": (n, d, d), "totals": (1, 6), "squares": (d,), "errors": (n + 1, 3)}
         for name, shape in shapes.items():
             insist_numbers(arrays[name], name, shape)
