@@ -1,4 +1,4 @@
-"""Streams of one's own as a user meets them: real processes, files, standard input, kills."""
+"""Your streams, as a user meets them: real processes, files, standard input, kills."""
 
 import gzip
 import io

@@ -25,7 +25,7 @@ def say(text: str) -> None:
     print(f"braided: {printable(text)}", file=sys.stderr, flush=True)
 
 
-class Tell(Protocol):
+class Advance(Protocol):
     """A view of progress."""
 
     def __call__(self, what: str, share: float, parts: str = "") -> None:
@@ -43,24 +43,18 @@ def console() -> Console:
 
 
 @contextmanager
-def progress() -> Iterator[Tell]:
+def progress() -> Iterator[Advance]:
     """Show a bar on a terminal; elsewhere, print a line on standard error now and then."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     terminal = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[parts]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[parts]}"))
+    times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left"))
     last = monotonic()
-    with Progress(*columns, console=terminal, disable=not terminal.is_terminal, transient=True) as bar:
+    with Progress(*columns, *times, console=terminal, disable=not terminal.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=1.0, parts="")
 
-        def tell(what: str, share: float, parts: str = "") -> None:
+        def advance(what: str, share: float, parts: str = "") -> None:
             nonlocal last
             if bar.tasks[0].description != what and share < 0.01:
                 bar.reset(task, total=1.0)
@@ -69,7 +63,7 @@ def progress() -> Iterator[Tell]:
                 last = monotonic()
                 terminal.print(f"{what}: {parts or f'{100 * share:.0f} %'}", highlight=False)
 
-        yield tell
+        yield advance
 
 
 def show(table: Table, on: Console) -> None:

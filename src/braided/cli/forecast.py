@@ -39,8 +39,8 @@ def forecast(
                 rounds = opt.open_table(files, sort_rows, **columns)
             except InputError:  # the files may name their columns otherwise
                 rounds = opt.open_table(files, sort_rows, features=columns["features"])
-            with progress() as tell:
-                learn(forecaster, rounds, tell)
+            with progress() as advance:
+                learn(forecaster, rounds, advance)
             until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
             print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
         if save is not None:

@@ -52,7 +52,7 @@ def live(
 ) -> None:
     """Read JSON lines, or CSV with a header, from standard input; print the next forecasts after each round.
 
-    Stopped and started again with the lines that follow, it goes on from the model at --save.
+    Stopped and started again with the lines that follow, it continues from the model at --save.
     """
     from braided.forecasting import Engine
     from braided.runs import Live, load_live

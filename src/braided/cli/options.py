@@ -113,7 +113,7 @@ class Start:
 
 
 def settings_of(context: typer.Context, learning: Learning, start: Start, **more: Any) -> Settings:
-    """Return the settings of a run; options of tuning are refused beside a saved model."""
+    """Return the settings of a run; with a saved model, options of tuning are refused."""
     from braided.runs import Settings, read_choice
 
     for name in FOR_TUNING if start.model is not None else ():

@@ -13,7 +13,7 @@ from braided.cli.console import progress, show_record
 from braided.files import sole_writer
 from braided.printable import printable
 
-HOW = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}
+TOOK = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}
 
 
 @opt.grouped
@@ -54,13 +54,13 @@ def run(
     insist_own_pages(out)
     others = [Path(name) for name in (start.parameters, start.model or "") if name and Path(name).exists()]
     claim(forecasts, saved, [*rounds.files, *others], [out / name for name in (*PAGES, "figures")])
-    with sole_writer(folder=out, file=saved), progress() as tell:
-        done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=tell)
-        tell("writing the report", 0.99)
+    with sole_writer(folder=out, file=saved), progress() as advance:
+        done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=advance)
+        advance("writing the report", 0.99)
         page = write_run_report(done, out)
     print(chosen(done.forecaster))
     show_record(done.forecaster)
-    print(f"\nThe run {HOW[done.how]} {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
+    print(f"\nThe run {TOOK[done.how]} {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
     for name, path in (("Forecasts", done.forecasts), ("Model", saved)):
         if path is not None:
             print(f"{name}: {printable(path.resolve())}")

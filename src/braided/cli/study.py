@@ -79,12 +79,12 @@ def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results
     folder = out / "store" / panel.name
     if fresh:
         Store(folder).clear()
-    with progress() as tell:
+    with progress() as advance:
 
-        def told(done: int, total: int, last: str) -> None:
-            tell(f"{printable(panel.name)} {last}", done / max(total, 1), f"{done}/{total}")
+        def show_units(done: int, total: int, last: str) -> None:
+            advance(f"{printable(panel.name)} {last}", done / max(total, 1), f"{done}/{total}")
 
-        return Results(run_study(plan, panel, folder, jobs, told))
+        return Results(run_study(plan, panel, folder, jobs, show_units))
 
 
 def _show(results: Results) -> None:

@@ -31,7 +31,7 @@ def tune(
 ) -> None:
     """Find the method and parameters that forecast the tuning period of a table best.
 
-    Trials are kept beside the file: stopped and started again, the search goes on.
+    Trials are kept beside the file: stopped and started again, the search continues.
     """
     from braided.report.run.tables import trials
     from braided.runs import Settings, choose, read_tuning_period, write_choice
@@ -45,11 +45,11 @@ def tune(
     insist_apart(rounds.files, [out, kept])
     for path, mark in ((out, CHOICE_MARK), (kept, TRIALS_MARK)):
         insist_own(path, mark, "choose another file (--out)")
-    with sole_writer(file=out), progress() as tell:
+    with sole_writer(file=out), progress() as advance:
         if fresh:
             remove_own({kept: TRIALS_MARK})
         period = read_tuning_period(rounds, settings)
-        choice = choose(period, settings, jobs, kept, tell)
+        choice = choose(period, settings, jobs, kept, advance)
         write_choice(out, choice, period)
     show(trials(choice), console())
     where = f" of {choice.streams:,} streams" if choice.streams else ""

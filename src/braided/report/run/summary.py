@@ -17,7 +17,7 @@ from braided.types import Floats
 from braided.validate import LARGEST_VALUE
 
 SMALL = 0.05  # per cent: less counts as no difference
-NAMES_SHOWN = 5
+NAMES_IN_SENTENCE = 5
 MANY_UNUSUAL = 2.0  # per cent of the values
 
 
@@ -96,7 +96,7 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
     hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALL]
     if hurt:
         by = [f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in hurt]
-        said += f", and raises that of {several(by, NAMES_SHOWN)}"
+        said += f", and raises that of {several(by, NAMES_IN_SENTENCE)}"
     return [said + "."]
 
 
@@ -120,7 +120,7 @@ def _skill(summary: Summary) -> str:
     said = f"{_percent(own)} error than the forecast “no change”, {_percent(last)} than “the last change repeats”"
     worse = [summary.tasks[place] for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALL / 100.0)]
     if worse:
-        said += f"; “no change” is better for {several(worse, NAMES_SHOWN)}"
+        said += f"; “no change” is better for {several(worse, NAMES_IN_SENTENCE)}"
     return f"{said[0].upper()}{said[1:]}."
 
 
@@ -155,4 +155,4 @@ def _trouble(forecaster: Engine) -> list[str]:
         "No value lately": forecaster.silent,
         "Too few values to join": forecaster.columns[len(forecaster.tasks) :],
     }
-    return said + [f"{what}: {several(names, NAMES_SHOWN)}." for what, names in streams.items() if names]
+    return said + [f"{what}: {several(names, NAMES_IN_SENTENCE)}." for what, names in streams.items() if names]

@@ -28,7 +28,7 @@ from braided.study import METHODS, Method
 from braided.types import Floats, Ints
 
 STREAMS_SHOWN = 200  # rows of a table; of more streams, the best and the worst half as many
-NAMES_SHOWN = 100  # in a line of the facts
+NAMES_IN_FACTS = 100  # in a line of the facts
 LINKS_SHOWN = 3  # neighbours of a stream
 OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned: not part of the range searched
 NATURAL_ENDS = {"forgetting": 1.0, "ridge": 1.0}  # no value beyond them makes sense
@@ -160,7 +160,7 @@ def _offered(method: str, name: str) -> set[float]:
 def facts(model: Engine | Learner) -> dict[str, str]:
     """Return what a model is and what it has learned."""
     if isinstance(model, Learner):
-        return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_SHOWN), "Health": _health(model)}
+        return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_IN_FACTS), "Health": _health(model)}
     method, lags = method_of(model), model.lags
     features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
     features += ["its level"] * lags.level
@@ -175,7 +175,7 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
     return {
         "Source": printable(model.origin.source),
-        "Streams": several(model.tasks, NAMES_SHOWN),
+        "Streams": several(model.tasks, NAMES_IN_FACTS),
         "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, earlier",
         "Method": f"{method.title}: {method.about}",
         "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),

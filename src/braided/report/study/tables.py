@@ -56,12 +56,12 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
         [results.table(split, protocol, f"{error}_to_{base}") for error in ("rmse", "mae")]
         for base in ("no_change", "last_change")
     )
-    beside = _is_own(results)
+    with_paper = _is_own(results)
     rows = {}
     for place, method in _present(results, against_no_change[0]):
         levels = [float(f(table[:, place])) for table in against_no_change for f in (np.mean, np.median)]
         differences = [float(np.mean(table[:, place])) for table in against_last_change]
-        printed = PAPER.get(method.name, {}).get(split, (np.nan, np.nan))[:2] if beside else ()
+        printed = PAPER.get(method.name, {}).get(split, (np.nan, np.nan))[:2] if with_paper else ()
         broke = results.breakdowns(split, protocol, method.name)
         rows[method] = (levels[0], (*map(_fixed, (*levels, *differences, *printed)), str(broke)))
     zero = results.methods.index(METHODS["no-change"]) if METHODS["no-change"] in results.methods else None
@@ -71,12 +71,18 @@ def _errors(results: Results, split: str, protocol: Protocol) -> Table:
         group=protocol,
         name=f"errors-{split}-{protocol}",
         title=f"Errors, Experiment {split}, {protocol}",
-        columns=("Method", "RMSE", "median", "MAE", "median", *(("RMSE", "MAE") * (1 + beside)), "broke"),
-        groups=(("", 1), ("over no change", 4), ("over last change", 2), *([("paper, Miami", 2)] * beside), ("", 1)),
+        columns=("Method", "RMSE", "median", "MAE", "median", *(("RMSE", "MAE") * (1 + with_paper)), "broke"),
+        groups=(
+            ("", 1),
+            ("over no change", 4),
+            ("over last change", 2),
+            *([("paper, Miami", 2)] * with_paper),
+            ("", 1),
+        ),
         note=(
             f"Mean over {results.windows} windows of the mean over {len(results.tasks)} streams; below 1 is better "
             f"than the baseline. Over the last change, only errors below that of 'no change'{line} show skill. "
-            f"{'The figures of the paper are for other data, interleaved, over the last change. ' * beside}"
+            f"{'The figures of the paper are for other data, interleaved, over the last change. ' * with_paper}"
             "'broke': windows in which the method broke down; from there on its forecast is 'no change'."
         ),
     )
