@@ -32,7 +32,7 @@ from typing import Any, final
 import numpy as np
 
 from braided._compiled.admm import Consensus, progressive_inplace
-from braided._compiled.batch import Batch
+from braided._compiled.batch import Batch, Clock
 from braided._compiled.linear import forecast_inplace
 from braided.forgetting import Forgetting, Policy
 from braided.forgetting.custom import as_policy
@@ -52,6 +52,7 @@ class MADMM(Learner):
     parameters = ("penalty", "rho", "forgetting")
     state: Consensus
     _smoother: Floats
+    _fades_of_one: dict[bool, Floats]  # of a sample that opens a round or not, where they do not depend on time
 
     def __init__(
         self,
@@ -73,6 +74,8 @@ class MADMM(Learner):
 
     def _derive(self, graph: TaskGraph) -> None:
         self._smoother = inverse(self.penalty / self.rho * graph.dense_relation + np.eye(graph.n_tasks))
+        known = (False, True) if self.forgetting.has_fixed_steps else ()
+        self._fades_of_one = {opens: self._fades(Clock.of_one(opens)) for opens in known}
 
     def _start(self) -> Consensus:
         return self._empty(self.graph.n_tasks)
@@ -87,8 +90,14 @@ class MADMM(Learner):
         forecast_inplace(mean, self.state.weights, X, tasks)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        fades = self.forgetting.steps(batch.clock, NO_PRIOR).fades.prod(axis=1)
+        fades = self._fades_of_one.get(bool(batch.opens[0])) if len(batch.y) == 1 else None  # the fast path
+        if fades is None:
+            fades = self._fades(batch.clock)
         return progressive_inplace(self.state, self._smoother, self.rho, batch, fades, mean)
+
+    def _fades(self, clock: Clock) -> Floats:
+        """Return the factor by which a task's data fade at each sample."""
+        return self.forgetting.steps(clock, NO_PRIOR).fades.prod(axis=1)
 
     @classmethod
     def _check_arrays(cls, arrays: Mapping[str, Any], n_tasks: int, d: int) -> None:
