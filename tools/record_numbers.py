@@ -158,8 +158,9 @@ def numbers_of(folder):
         yield str(path.relative_to(folder)), np.array(path.read_text().split("\n")[1:])  # without the header
     for path in sorted(folder.glob("study/store/*/*/*.parquet")):
         if path.parent.name != "timings":
-            columns = parquet.read_table(path).to_pydict()
-            yield from ((f"{path.relative_to(folder)} {name}", np.array(column)) for name, column in columns.items())
+            for name, column in parquet.read_table(path).to_pydict().items():
+                name = name.replace("to_level", "to_no_change").replace("to_difference", "to_last_change")  # once
+                yield f"{path.relative_to(folder)} {name}", np.array(column)
 
 
 def compare(old, new):

@@ -235,6 +235,15 @@ def test_a_store_of_another_plan_is_refused_and_left_alone(store):
     assert content(store.folder, without=()) == before
 
 
+def test_a_store_with_scores_of_other_names_is_refused(store, tmp_path):
+    """As those of versions that named the baselines otherwise: the report could not read them."""
+    plan = json.loads((store.folder / "plan.json").read_text())
+    plan["metrics"][2] = "rmse_to_level"
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(bd.FileError, match="holds a study with metrics"):
+        run_study(PLAN, PANEL, tmp_path)
+
+
 def test_a_folder_without_a_study_is_told(tmp_path):
     with pytest.raises(bd.FileError, match="does not hold a readable study"):
         Results(Store(tmp_path))

@@ -22,6 +22,7 @@ LENGTH = 400  # points in a window
 SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
 FORGETTING = (1.0, 0.8, 0.6, 0.4, 0.2, 0.01)  # the paper's, per sample of any task
 SHORTEST_WINDOW = 40  # points, so that both parts are long enough to compare methods
+METRICS = ("rmse", "mae", "rmse_to_no_change", "mae_to_no_change", "rmse_to_last_change", "mae_to_last_change")
 
 
 @final
@@ -60,6 +61,7 @@ class Plan:
             "synthetic": panel.synthetic,
             "times": times.tolist() if times.dtype.kind == "i" else times.astype(str).tolist(),
             "values": sha256(panel.values.tobytes()).hexdigest(),
+            "metrics": METRICS,  # the columns of the scores: a store with others can't be read
             "version": __version__,
         }
 

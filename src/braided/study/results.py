@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from braided.evaluation import PROTOCOLS, Protocol, error_so_far
 from braided.methods import METHODS, Method
 from braided.statistics import Comparison, compare
-from braided.study.run import METRICS
+from braided.study.plan import METRICS
 from braided.study.store import Columns, Store
 from braided.types import Floats, Ints
 

@@ -17,11 +17,10 @@ from braided.features.lags import Samples
 from braided.forecasting import Parameters, Preparation, Trial
 from braided.graph import TaskGraph
 from braided.methods import Inputs, Make, Method
-from braided.study.plan import LENGTH, Plan, Unit
+from braided.study.plan import LENGTH, METRICS, Plan, Unit
 from braided.tuning import Tuner, by_score
 from braided.types import Floats
 
-METRICS = ("rmse", "mae", "rmse_to_no_change", "mae_to_no_change", "rmse_to_last_change", "mae_to_last_change")
 Block: TypeAlias = dict[str, Any]  # columns of a table: arrays, or one value for all rows
 
 
