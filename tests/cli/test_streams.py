@@ -446,7 +446,7 @@ REFUSED = {
         HEADER,
         *(row if "site 3" not in row else row.rsplit(",", 1)[0] + ",5.0" for row in rows),
     ],
-    "stands twice, at lines 5 and 362": lambda rows: [HEADER, *rows, rows[3]],
+    "appears twice, at lines 5 and 362": lambda rows: [HEADER, *rows, rows[3]],
     "value at line 203 of mine.csv is 'calm'": lambda rows: [
         HEADER,
         *rows[:201],

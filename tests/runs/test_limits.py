@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.forecasting import Engine
+from braided.forecasting import Engine, Preparation
 from braided.report import in_words, write_run_report
 from braided.runs import Settings, run, run_in_memory
 from braided.runs.output import tail
@@ -62,7 +62,8 @@ def test_a_value_far_beyond_the_usual_change_of_its_stream_is_counted_too():
 def test_the_count_does_not_depend_on_how_values_arrive_and_is_saved(pieces):
     panel = with_values(field(), [*SPIKES, (200, 3, 1e120)])
     forecaster, _ = run_in_memory(field(), QUICK)
-    blank = Engine(forecaster.learner.with_features(forecaster.learner.n_features), forecaster.lags, forecaster.units)
+    preparation = Preparation(forecaster.preparation.lags, forecaster.graph, forecaster.units)
+    blank = Engine(forecaster.learner.with_features(forecaster.learner.n_features), preparation)
     for part in np.array_split(np.arange(400), pieces):
         blank.advance(part, panel.values[part], panel.tasks)
         blank = loads(dumps(blank))

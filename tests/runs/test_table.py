@@ -15,9 +15,8 @@ import braided as bd
 from braided.forecasting import Trial
 from braided.report import Summary, in_words
 from braided.runs import Settings, choose, learn, read_choice, run, run_in_memory, write_choice
-from braided.runs.notes import chosen
 from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
-from braided.runs.start import start
+from braided.runs.start import chosen, start
 from braided.runs.table import read_tuning_period
 from braided.tables import open_rounds
 from tests.runs.tables import GIVEN, QUICK, field, written
@@ -212,7 +211,7 @@ def test_a_choice_is_kept_in_a_file_and_forecasts_count_after_what_it_was_tuned_
     write_choice(tmp_path / "tuned.json", choice, head)
     given = read_choice(tmp_path / "tuned.json")
     forecaster, made = run_in_memory(panel, Settings(**given))
-    assert forecaster.lags.count == 4
+    assert forecaster.preparation.lags.count == 4
     assert made.times.min() == panel.times[200]  # not 80
     assert forecaster.single is None
     (tmp_path / "bad.json").write_text(json.dumps({"best": 1}))

@@ -63,13 +63,13 @@ def test_the_level_is_a_feature_where_it_helps_one_filter_per_stream(level):
     assert len(choice.trials) == 4
     assert all(("level" in trial.parameters) == level for trial in (choice.single, *choice.trials))
     forecaster = start(head, choice, Settings(), "")
-    assert forecaster.lags.level == level
+    assert forecaster.preparation.lags.level == level
     assert json.loads(json.dumps(asdict(choice)))["single"]["parameters"].get("level") == (1.0 if level else None)
 
 
 def test_nothing_is_gained_where_there_is_nothing_to_share():
     forecaster, _ = run_in_memory(independent(1000), Settings(lags=3))
-    assert forecaster.lags.level
+    assert forecaster.preparation.lags.level
     gains = Summary.of(forecaster).gains if forecaster.single else np.zeros(6)
     assert abs(gains.mean()) < 1.0  # per cent; with a yardstick that is not told the level it was 4
 

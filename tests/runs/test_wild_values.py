@@ -24,7 +24,8 @@ def forecaster(panel):
     lags = bd.Lags(3, neighbours=2, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(panel.values[:100], panel.tasks)
     model = bd.MTWRLS(graph, lags.n_features, 10.0, robust=5.0)
-    return bd.forecasting.Engine(model, lags, Units.measure(panel.values[:100]), clips=True)
+    preparation = bd.forecasting.Preparation(lags, graph, Units.measure(panel.values[:100]), clips=True)
+    return bd.forecasting.Engine(model, preparation)
 
 
 WILD = [(150, 1, 1e6), (151, 2, -999.0), (152, 2, -999.0), (250, 0, 1e200), (251, 0, 1e99), (300, 3, -1e6)]

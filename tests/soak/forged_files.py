@@ -96,14 +96,12 @@ def forecasters():
     lags = bd.Lags(3, neighbours=1, gap=True, level=True)
     graph = bd.TaskGraph.nearest(np.arange(4.0)[:, None], k=2, tasks=panel.tasks)
     levels = np.nan_to_num(np.abs(panel.values)) + 1.0
+    scale, months = bd.Scale([0.0], [1.0]), ["2024-01-31", "2024-02-29", "2024-03-31"]
+    clock = Clock.measure(np.array(months, "datetime64[us]"))
     by_hand = bd.forecasting.Engine(
         bd.MTWRLS(graph, lags.n_features + 1, 10.0, solver="local"),
-        lags,
-        Units.measure(levels, logarithm=True),
+        bd.forecasting.Preparation(lags, graph, Units.measure(levels, logarithm=True), scale, clock, clips=True),
         single=bd.WRLS(graph, lags.n_own + 2),
-        extras=bd.Scale([0.0], [1.0]),
-        clock=Clock.measure(np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "datetime64[us]")),
-        clips=True,
     )
     by_hand.advance(np.arange(120), levels, panel.tasks, levels[:, :, None])
     return [searched, by_hand]
@@ -288,10 +286,10 @@ def use_forecaster(model):
     allowed(links, model.graph)
     rng = np.random.default_rng(1)
     start = max(model.last_stamp, -(2**62))
-    stamps = start + model.clock.step * (1 + np.arange(30))
+    stamps = start + model.preparation.clock.step * (1 + np.arange(30))
     times = stamps.astype("datetime64[us]") if model.is_dated else stamps
     keys = [*model.tasks, "another"]
-    extras = None if model.extras is None else rng.normal(size=(30, len(keys), model.extras.mean.size))
+    extras = rng.normal(size=(30, len(keys), model.preparation.n_extras))
     allowed(model.advance, times, 1.0 + rng.uniform(size=(30, len(keys))), keys, extras)
     made = allowed(model.ahead)
     assert made is None or len(made.tasks) == len(made.forecast)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import braided as bd
-from braided.forecasting import Clock, Engine, Record, Units, joined
+from braided.forecasting import Clock, Engine, Preparation, Record, Units, joined
 from braided.forecasting.clock import as_stamps
 from braided.state import dumps
 from tests.reference.forecasting import obvious_forecasts
@@ -30,14 +30,13 @@ def streams(seed=0, rounds=200, n_tasks=4, missing=0.03, gaps=True):
     return times, values, tuple(f"task {k}" for k in range(n_tasks))
 
 
-def make(values, tasks, lags=None, learner=None, single=True, k=None, **parts):
+def make(values, tasks, lags=None, learner=None, single=True, k=None, **prepared):
     lags = lags or bd.Lags(3, neighbours=2, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(values[:60], tasks, k=k)
     learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
     alone = bd.WRLS(tasks, lags.n_own + 1, 10.0) if single else None
-    return Engine(
-        learner, lags, Units.measure(values[:60]), graph=graph, single=alone, clock=Clock(STEP, STEP), **parts
-    )
+    preparation = Preparation(lags, graph, Units.measure(values[:60]), clock=Clock(STEP, STEP), **prepared)
+    return Engine(learner, preparation, single=alone)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,7 @@ def test_dates_and_integers():
     dates = np.datetime64("2024-01-01") + times.astype("timedelta64[m]")
     model = make(values, tasks)
     model.preparation.clock = Clock.measure(dates)
-    assert model.clock.step == 10 * 60_000_000
+    assert model.preparation.clock.step == 10 * 60_000_000
     made = model.advance(dates, values, tasks)
     assert made.times.dtype == "datetime64[us]"
     assert model.ahead().times[0] == dates[-1] + np.timedelta64(10, "m")
@@ -183,7 +182,7 @@ def test_on_a_sparse_graph_a_task_joins_as_many_as_others_have():
     tasks, lags = tuple(f"task {k}" for k in range(12)), bd.Lags(2, neighbours=1, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(values[:60, :11], tasks[:11], k=2)
     learner = bd.MTWRLS(graph, lags.n_features, 10.0, solver="local")
-    model = Engine(learner, lags, Units.measure(values[:60, :11]))
+    model = Engine(learner, Preparation(lags, graph, Units.measure(values[:60, :11])))
     model.advance(np.arange(80), values, tasks)
     assert model.tasks == model.graph.tasks == learner.tasks == tasks
     alike = model.graph.neighbours(tasks[11])
@@ -199,7 +198,8 @@ def test_a_sparse_graph_stays_as_sparse_however_many_join():
     values[:30, 40:] = np.nan
     lags = bd.Lags(1)
     graph = bd.TaskGraph.from_history(values[:, :40], k=6)
-    model = Engine(bd.MTWRLS(graph, lags.n_features, solver="local"), lags, Units.measure(values[:, :40]))
+    learner = bd.MTWRLS(graph, lags.n_features, solver="local")
+    model = Engine(learner, Preparation(lags, graph, Units.measure(values[:, :40])))
     model.advance(np.arange(60), values, tuple(range(200)))
     assert model.graph.n_tasks == 200
     degrees, before = np.diff(model.graph.similarity.indptr), np.diff(graph.similarity.indptr)
@@ -216,7 +216,8 @@ def test_on_a_graph_without_links_a_task_joins_without():
     values[:30, 11] = np.nan
     tasks, lags = tuple(f"task {k}" for k in range(12)), bd.Lags(2)
     alone = bd.TaskGraph.independent(tasks[:11])
-    model = Engine(bd.MTWRLS(alone, lags.n_features, solver="local"), lags, Units.measure(values[:60, :11]))
+    learner = bd.MTWRLS(alone, lags.n_features, solver="local")
+    model = Engine(learner, Preparation(lags, alone, Units.measure(values[:60, :11])))
     model.advance(np.arange(80), values, tasks)
     assert model.graph.neighbours(tasks[11]) == {}
 
@@ -233,7 +234,7 @@ def test_further_features_are_those_known_before():
     units, scale = Units.measure(values[:100]), bd.Scale.fit(hint[:100].reshape(-1, 1))
     learner = bd.MTWRLS(graph, lags.n_features + 1, penalty=0.1)
     single = bd.WRLS(tasks, lags.count + 2, penalty=0.1)
-    model = Engine(learner, lags, units, single=single, extras=scale)
+    model = Engine(learner, Preparation(lags, graph, units, scale), single=single)
     made = model.advance(np.arange(n), values, tasks, hint)
     late = made.times > 100
     assert np.sqrt(np.mean((made.actual - made.forecast)[late] ** 2)) < 0.02
@@ -288,7 +289,8 @@ def test_intervals_hold_what_they_promise(learner):
     make_one = learner or (lambda g: bd.MTWRLS(g, 6, 1.0))
     graph = bd.TaskGraph.pooled(tasks)
     for coverage in (0.8, 0.95):
-        model = Engine(make_one(graph), lags, Units.measure(values[:500]), coverage=coverage)
+        preparation = Preparation(lags, graph, Units.measure(values[:500]))
+        model = Engine(make_one(graph), preparation, coverage=coverage)
         model.advance(np.arange(500), values[:500], record=False)
         model.advance(np.arange(500, n), values[500:])
         np.testing.assert_allclose(model.record.covered / model.record.intervals, coverage, atol=0.015)
@@ -308,7 +310,8 @@ def test_growth_is_learned_with_logarithms():
     growth = 0.05 + 0.01 * rng.normal(size=(200, 2))
     values, tasks = np.exp(growth.cumsum(axis=0)), ("a", "b")
     graph, lags = bd.TaskGraph.pooled(tasks), bd.Lags(2)
-    model = Engine(bd.MTWRLS(graph, 3, 0.1), lags, Units.measure(values[:50], logarithm=True))
+    units = Units.measure(values[:50], logarithm=True)
+    model = Engine(bd.MTWRLS(graph, 3, 0.1), Preparation(lags, graph, units))
     made = model.advance(np.arange(200), values, tasks)
     late = made.times > 50
     assert np.abs(made.forecast / made.actual - 1.0)[late].mean() < 0.012
@@ -346,24 +349,26 @@ def test_parts_that_do_not_fit_are_refused():
     graph = bd.TaskGraph.pooled(tasks)
     units = Units.measure(values)
     with pytest.raises(bd.InputError, match="MTWRLS has 3 features: the lags give 4"):
-        Engine(bd.MTWRLS(graph, 3), bd.Lags(3), units)
+        Engine(bd.MTWRLS(graph, 3), Preparation(bd.Lags(3), graph, units))
     with pytest.raises(bd.InputError, match="graph has other tasks"):
-        Engine(bd.MTWRLS(graph, 4), bd.Lags(3), units, graph=bd.TaskGraph.pooled(["a"]))
+        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), bd.TaskGraph.pooled(["a"]), units))
     with pytest.raises(bd.InputError, match="difference=False"):
-        Engine(bd.MTWRLS(graph, 4), bd.Lags(3, difference=False), units)
+        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3, difference=False), graph, units))
+    with pytest.raises(bd.InputError, match="has no units"):
+        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), graph))
     with pytest.raises(bd.InputError, match="nothing is known yet"):
-        Engine(bd.MTWRLS(graph, 4), bd.Lags(3), units).ahead()
+        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), graph, units)).ahead()
     with pytest.raises(bd.InputError, match="1 rounds have no step"):
         Clock.measure(np.arange(1))
 
 
-def by_hand(n_tasks=2, lags=None, learner=None, **parts):
+def by_hand(n_tasks=2, lags=None, learner=None, single=None, **prepared):
     """A forecaster in the units of the values."""
     lags = lags or bd.Lags(2, fill=True)
-    extras = parts.get("extras")
     graph = bd.TaskGraph.pooled([f"s{k}" for k in range(n_tasks)], strength=0.3)
-    model = learner or bd.MTWRLS(graph, lags.n_features + (0 if extras is None else extras.mean.size))
-    return Engine(model, lags, Units(np.zeros(n_tasks), np.ones(n_tasks)), **parts)
+    preparation = Preparation(lags, graph, Units(np.zeros(n_tasks), np.ones(n_tasks)), **prepared)
+    learner = learner or bd.MTWRLS(graph, lags.n_features + preparation.n_extras)
+    return Engine(learner, preparation, single=single)
 
 
 def walk(rounds, n_tasks, seed=0):
@@ -375,7 +380,7 @@ def test_of_two_late_tasks_the_one_that_is_met_later_may_join_first():
     values[:10, 2], values[10:60:2, 2], values[:11, 3] = np.nan, np.nan, np.nan
     keys = ["s0", "s1", "s2", "s3"]
     for rounds, tasks in ((31, "s0 s1 s3"), (45, "s0 s1 s3"), (90, "s0 s1 s3 s2")):
-        model = by_hand(extras=bd.Scale(np.zeros(1), np.ones(1)))
+        model = by_hand(scale=bd.Scale(np.zeros(1), np.ones(1)))
         model.advance(np.arange(rounds), values[:rounds], keys, extras[:rounds])
         assert model.tasks == tuple(tasks.split())
         assert model.columns == ["s0", "s1", "s3", "s2"]

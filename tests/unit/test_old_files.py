@@ -28,10 +28,10 @@ def numbers_of(model):
         model.learn_many(X, y, tasks, rounds=rounds)
         return [*before, *model.predict_many(X, tasks)]
     before = model.ahead()
-    stamps = model.last_stamp + model.clock.step * np.arange(1, 31)
+    stamps = model.last_stamp + model.preparation.clock.step * np.arange(1, 31)
     times = stamps.astype("datetime64[us]") if model.is_dated else stamps
     keys = [*model.tasks, "another"]
-    extras = None if model.extras is None else rng.normal(size=(30, len(keys), model.extras.mean.size))
+    extras = rng.normal(size=(30, len(keys), model.preparation.n_extras))
     made = model.advance(times, 1.0 + rng.uniform(size=(30, len(keys))), keys, extras)
     after = model.ahead()
     said = [*before.forecast, *before.low, *made.forecast[-5:], *after.forecast, *after.high]

@@ -251,7 +251,7 @@ def test_columns_that_stand_twice(tmp_path):
         ("2024,a,1", "time at line 6 of .* is '2024': .* or all as integers"),
         (",a,1", "time at line 6 of .* is empty: every row needs one"),
         ('2024-01-03," ",1', "site at line 6 of .* is empty: every row needs one"),
-        ("2024-01-01,b,1", "time 2024-01-01T00:00:00 of site 'b' stands twice, at lines 3 and 6 of .*: keep one"),
+        ("2024-01-01,b,1", "time 2024-01-01T00:00:00 of site 'b' appears twice, at lines 3 and 6 of .*: keep one"),
         ("2024-01-03,a,1,5", "line 6 of .* has 4 fields, the header 3: quote a field that holds a comma"),
         ("2024-01-03", "line 6 of .* has 1 field, the header 3"),
         ('2024-01-03,"a,1', "line 6 of .* has 2 fields, the header 3: .* close every quote"),
@@ -281,7 +281,7 @@ def test_the_first_time_sets_the_kind(tmp_path, first):
         ({"time": pa.array([1.0, 1.0, 2.5, 2.5])}, "time at row 3 of .* is 2.5"),
         ({"time": pa.array([1, 1, None, 2])}, "time at row 3 of .* is empty"),
         ({"site": pa.array(["a", None, "a", "b"])}, "site at row 2 of .* is empty"),
-        ({"site": pa.array(["a", "b", "a", "a"])}, "time 2 of site 'a' stands twice, at rows 3 and 4 of"),
+        ({"site": pa.array(["a", "b", "a", "a"])}, "time 2 of site 'a' appears twice, at rows 3 and 4 of"),
         ({"site": pa.array(["a", "a", "a", "a"])}, "one stream only"),
     ],
 )

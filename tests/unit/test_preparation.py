@@ -55,7 +55,7 @@ def test_the_forecaster_learns_the_samples_that_the_tuning_period_was_tuned_on(m
     for first in range(0, len(period.times), 17):
         rows = slice(first, first + 17)
         engine.advance(period.times[rows], period.values[rows], period.tasks, record=False)
-    tuned = period.samples(engine.lags, len(period.times))
+    tuned = period.samples(engine.preparation.lags, len(period.times))
     np.testing.assert_array_equal(np.concatenate([piece.X for piece in learned]), tuned.X)
     np.testing.assert_array_equal(np.concatenate([piece.y for piece in learned]), tuned.y)
 

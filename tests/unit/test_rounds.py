@@ -231,7 +231,7 @@ def test_a_row_of_a_wide_table_counts_for_its_samples(tmp_path):
     assert [len(chunk.times) for chunk in open_rounds(path, batch_rows=100).chunks()] == [10] * 5
     text = path.read_text() + "42" + ",2" * 10
     refused(write(tmp_path, text), "year 42 at line 52 of .* comes after", batch_rows=10, sort_rows=50)
-    refused(write(tmp_path, text), "year 42 stands twice, at lines 44 and 52 of .*: keep one, or name the column")
+    refused(write(tmp_path, text), "year 42 appears twice, at lines 44 and 52 of .*: keep one, or name the column")
 
 
 def test_progress_and_a_second_iteration(tmp_path):
@@ -265,7 +265,7 @@ def test_several_files_are_one_table(tmp_path):
     np.testing.assert_array_equal(chunk.values, [[1, 2, np.nan], [3, 5, np.nan], [np.nan, 7, 8]])
     assert chunk.times.dtype == np.dtype("datetime64[us]")
     twice = write(tmp_path, "time,site,value\n2024-01-02,b,6\n", "twice.csv")
-    refused([one, twice], "site 'b' stands twice, at line 5 of .*one.csv and line 2 of .*twice.csv: keep one")
+    refused([one, twice], "site 'b' appears twice, at line 5 of .*one.csv and line 2 of .*twice.csv: keep one")
     other = write(tmp_path, "time,site,power\n2024-01-02,b,6\n", "other.csv")
     refused([one, other], "other.csv and .*one.csv differ in the columns 'power', 'value': files that are read as one")
     refused([], "no file: give the path of at least one")

@@ -287,7 +287,7 @@ def test_the_python_makes_the_same_model_from_scratch(method, parameters, tmp_pa
     exec(code.replace("model.braided", str(tmp_path / "model.braided")), names)
     names["new"].advance(panel.times, panel.values, panel.tasks)
     np.testing.assert_array_equal(names["new"].ahead().forecast, run.forecaster.ahead().forecast)
-    assert "bd.forecasting.Engine(learner, lags, old.units, graph=old.graph, clock=old.clock)" in html
+    assert "bd.forecasting.Engine(learner, preparation)" in html
 
 
 def test_a_model_made_by_hand_has_a_page_too(tmp_path):

@@ -319,7 +319,7 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
         ([head(1), HEADER, "2012,1,1,0,0,1,2,3", "2012,13,1,0,0,1,2,3"], "line 4 of .* has no time"),
         ([head(1), HEADER, "2012,1,1,24,0,1,2,3", "2012,1,2,0,0,1,2,3"], "line 3 of .* has no time"),
         ([head(1), HEADER, "2012,1,1,0,0,1,2,3", "2012,1,,0,0,1,2,3"], "line 4 of .* are 2012, 1, nan, 0, 0; download"),
-        ([head(1), HEADER, *["2012,1,1,0,0,1,2,3"] * 2], "2012-01-01T00:00:00 stands twice in"),
+        ([head(1), HEADER, *["2012,1,1,0,0,1,2,3"] * 2], "2012-01-01T00:00:00 appears twice in"),
         (
             [head(1), HEADER, *(f"2012,1,1,0,{i},1,2,3" for i in (0, 2, 5))],
             "a gap of 3 seconds|a gap of 180 seconds after",

@@ -8,6 +8,6 @@ from braided.cli.options import Debug
 
 def methods(debug: Debug = False) -> None:
     """List the methods, one line each."""
-    from braided.study import METHODS
+    from braided.methods import METHODS
 
     show_names({method.name: method.about for method in METHODS.values()})

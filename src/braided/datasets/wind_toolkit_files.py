@@ -257,7 +257,7 @@ def clock(times: Times, path: Path) -> np.timedelta64:
     if not len(gaps):
         raise InputError(f"{path} has {len(times)} rows: a series needs at least two")
     for row in np.flatnonzero(gaps <= np.timedelta64(0)):
-        what = "stands twice" if gaps[row] == np.timedelta64(0) else "comes after a later one"
+        what = "appears twice" if gaps[row] == np.timedelta64(0) else "comes after a later one"
         raise InputError(f"{times[row + 1]} {what} in {path}: keep one row per time, in order")
     step: np.timedelta64 = gaps.min()
     for row in np.flatnonzero(gaps % step):

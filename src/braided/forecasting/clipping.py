@@ -31,14 +31,13 @@ class Clipping:
     seen: Floats  # (T,) inputs they are the means of, up to the length of the window
 
     def __post_init__(self) -> None:
-        """Check what may come from a file."""
         n_tasks, n_features = np.shape(self.squares)
         insist_numbers(self.squares, "squares", (n_tasks, n_features))
         insist_numbers(self.seen, "seen", (n_tasks,))
 
     @classmethod
     def blank(cls, n_tasks: int, n_features: int) -> Clipping:
-        """Return it before the first input."""
+        """Return the state before the first input."""
         return cls(np.zeros((n_tasks, n_features)), np.zeros(n_tasks))
 
     def join(self) -> None:

@@ -41,7 +41,6 @@ class Clock:
     monthly: bool = False
 
     def __post_init__(self) -> None:
-        """Check that time goes forward."""
         for step in (self.step, self.longest, *self.weekdays):
             count(step, "step of the clock", most=LARGEST_STAMP)
         object.__setattr__(self, "monthly", bool(self.monthly))

@@ -18,7 +18,8 @@ does not depend on how the values before it arrived: in one call, in pieces, or 
 >>> past, lags = panel.values[:100], bd.Lags(3)
 >>> graph = bd.TaskGraph.from_history(past, panel.tasks)
 >>> model = bd.MTWRLS(graph, lags.n_features, penalty=10.0)
->>> forecaster = bd.forecasting.Engine(model, lags, Units.measure(past), clock=Clock.measure(panel.times))
+>>> preparation = Preparation(lags, graph, Units.measure(past), clock=Clock.measure(panel.times))
+>>> forecaster = bd.forecasting.Engine(model, preparation)
 >>> made = forecaster.advance(panel.times, panel.values, panel.tasks)
 >>> made.tasks[0], len(made.forecast)
 ('site 1', 888)
@@ -63,32 +64,27 @@ class Engine:
 
     def __init__(
         self,
-        learner: Learner,  # of the changes that `lags` makes of the values, in `units`
-        lags: Lags,
-        units: Units,
+        learner: Learner,  # of the prepared samples
+        preparation: Preparation,
         *,
-        graph: TaskGraph | None = None,  # for neighbour features and tasks that join; defaults to the learner's graph
         single: Learner | None = None,  # one filter per stream on its own past and a bias, as a baseline
-        extras: Scale | None = None,  # how further columns are standardised; their last values are features
-        clock: Clock | None = None,  # decides what is a gap, and the next time; defaults to steps of 1
         coverage: float = 0.9,  # share of the values that intervals should hold
-        clips: bool = False,  # clip features at ten times their typical size; goes with a robust learner
         origin: Origin = MADE_BY_HAND,
     ) -> None:
         from scipy.special import ndtri
 
-        graph = graph or learner.graph
+        graph, lags, n_extras = preparation.graph, preparation.lags, preparation.n_extras
         for name, one in {"graph": graph, "single": single}.items():
             if one is not None and one.tasks != learner.tasks:
                 raise InputError(f"{name} has other tasks than the learner: give the same tasks to all")
+        if preparation.units is None:
+            raise InputError("the preparation has no units: measure them on past values (Units.measure)")
         if not lags.difference:
             raise InputError("lags has difference=False: a forecaster forecasts changes")
-        n_extras = 0 if extras is None else extras.mean.size
         for one, expected in ((learner, lags.n_features + n_extras), (single, lags.n_own + 1 + n_extras)):
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
-        self.preparation = Preparation(lags, graph, units, scale=extras, clock=clock, clips=clips)
-        self.learner, self.single, self.origin = learner, single, origin
+        self.learner, self.preparation, self.single, self.origin = learner, preparation, single, origin
         self.coverage = share(coverage, "coverage")
         self.record = Record.blank(graph.n_tasks)
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
@@ -111,11 +107,6 @@ class Engine:
         return self.learner.tasks
 
     @property
-    def lags(self) -> Lags:
-        """Which features are made of the past."""
-        return self.preparation.lags
-
-    @property
     def graph(self) -> TaskGraph:
         """The graph of the tasks that are forecast."""
         return self.preparation.graph
@@ -125,16 +116,6 @@ class Engine:
         """Of each task's values."""
         assert self.preparation.units is not None
         return self.preparation.units
-
-    @property
-    def extras(self) -> Scale | None:
-        """How further columns are standardised."""
-        return self.preparation.scale
-
-    @property
-    def clock(self) -> Clock:
-        """When rounds are expected."""
-        return self.preparation.clock
 
     @property
     def last_time(self) -> Any:
@@ -242,14 +223,14 @@ class Engine:
         return _widened(table, 1)[:, order], _widened(more, 1)[:, order]
 
     def _joins(self, table: Floats, keys: tuple[TaskKey, ...]) -> list[tuple[int, list[TaskKey]]]:
-        """Cut the rounds where tasks have enough values to join: after the round that brings the last of them."""
+        """Cut the rounds where tasks can join: after the round in which they reach the number of values they need."""
         ready: dict[int, list[TaskKey]] = {len(table): []}
         for key in self._waiting.keys() & set(keys):
             column = table[:, keys.index(key)]
             rows, known = np.flatnonzero(~np.isnan(column)), self._waiting[key]
             needed = JOIN_AFTER - np.count_nonzero(~np.isnan(known))
             end = int(rows[needed - 1]) + 1 if len(rows) >= needed else len(table)
-            self._waiting[key] = np.append(known, column[:end])  # with what is missing, as changes are one step long
+            self._waiting[key] = np.append(known, column[:end])  # missing values included, as changes are one step long
             if len(rows) >= needed:
                 ready.setdefault(end, []).append(key)
         return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
@@ -289,12 +270,12 @@ class Engine:
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""
+        clock, reach, n_tasks = self.preparation.clock, self.preparation.lags.reach, len(self.tasks)
         if self.last_stamp == NEVER:
-            self.first_stamp, self.last_stamp = int(stamps[0]), int(stamps[0]) - self.clock.step
-        reach, n_tasks = self.lags.reach, len(self.tasks)
-        own, added, rounds_of = with_gaps(self.clock, stamps, table, more, self.last_stamp)
+            self.first_stamp, self.last_stamp = int(stamps[0]), int(stamps[0]) - clock.step
+        own, added, rounds_of = with_gaps(clock, stamps, table, more, self.last_stamp)
         n_gaps = len(own) - len(stamps)
-        longer = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) > self.clock.longest))
+        longer = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) > clock.longest))
         values, further = np.vstack([self._recent, own]), np.concatenate([self._recent_extras, added])
         X, y, names, steps, level, previous = self.preparation.samples(values, further, first=reach)
         places, row = self.graph.indices(names), rounds_of[steps - reach]
@@ -320,8 +301,8 @@ class Engine:
 
     def _own(self, X: Floats) -> Floats:
         """The features of one filter per stream: its own past, a bias and the extras."""
-        own = np.s_[:, : self.lags.n_own]
-        return np.column_stack([X[own], np.ones(len(X)), X[:, self.lags.n_features :]])
+        lags = self.preparation.lags
+        return np.column_stack([X[:, : lags.n_own], np.ones(len(X)), X[:, lags.n_features :]])
 
     def _widths(self, calibration: Floats, errors: Floats, deviations: Floats, places: Ints, ends: Ints) -> Floats:
         """Half-widths of the intervals; the calibration learns from the errors."""
@@ -364,7 +345,7 @@ class Engine:
     # Forecasting ---------------------------------------------------------------------------------------------------
 
     def ahead(self) -> Forecasts:
-        """Forecast the round after the last, of every task whose lags are complete."""
+        """Forecast the round after the last, for every task with complete lags."""
         if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
         X, names, level = self.preparation.latest(self._recent, self._recent_extras)
@@ -376,11 +357,11 @@ class Engine:
         except NumericalError:
             pass  # "no change", without an interval
         widths = self._widths(self._calibration.copy(), mean, deviations, places, np.array([len(places)]))
-        stamps = np.full(len(places), self.clock.after(self.last_stamp))
+        stamps = np.full(len(places), self.preparation.clock.after(self.last_stamp))
         return self._forecasts(stamps, places, np.full(len(places), np.nan), level, mean, widths)
 
     def nothing(self) -> Forecasts:
-        """Return no forecasts at all."""
+        """Return an empty table of forecasts."""
         none = np.empty(0, np.int64)
         return self._forecasts(none, none, *(np.empty(0) for _ in range(4)))
 
@@ -394,30 +375,39 @@ class Engine:
     # Saving --------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
-        """Return all that makes this forecaster, for `braided.save`."""
-        parts = {name: getattr(self, name) for name in PARTS if name != "clips"} | {"clips": self.preparation.clips}
+        """Return all parts and the state of this forecaster, for `braided.save`."""
+        held = self.preparation
+        parts = {"learner": self.learner, "lags": held.lags, "graph": held.graph, "units": held.units}
+        parts |= {"single": self.single, "extras": held.scale, "clock": held.clock, "coverage": self.coverage}
+        parts |= {"origin": self.origin, "clips": held.clips}
         state = {name: getattr(self, attribute) for name, attribute in STATE.items()}
         waiting = [list(self._waiting), list(self._waiting.values())]
-        return {"parts": parts, "state": state, "clipping": self.preparation.clipping, "waiting": waiting}
+        return {"parts": parts, "state": state, "clipping": held.clipping, "waiting": waiting}
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Engine:
-        """Return the forecaster that `dump` came from; raise InputError if it is inconsistent."""
+        """Return the forecaster that `dump` described; raise InputError if its parts are inconsistent."""
+        given = dumped["parts"]
         for name, kinds in PARTS.items():
-            if not isinstance(dumped["parts"][name], kinds):
-                raise InputError(f"{name} is a {type(dumped['parts'][name]).__name__}")
-        forecaster = cls(**dumped["parts"])
+            if not isinstance(given[name], kinds):
+                raise InputError(f"{name} is a {type(given[name]).__name__}")
+        lags, graph, units, scale = (given[name] for name in ("lags", "graph", "units", "extras"))
+        if lags.n_features > given["learner"].n_features:  # before memory is taken for them
+            raise InputError(f"the lags give {lags.n_features} features, more than the learner has")
+        preparation = Preparation(lags, graph, units, scale, given["clock"], given["clips"])
+        preparation.clipping = dumped["clipping"]
+        rest = {name: given[name] for name in ("single", "coverage", "origin")}
+        forecaster = cls(given["learner"], preparation, **rest)
         for name, attribute in STATE.items():
             setattr(forecaster, attribute, dumped["state"].get(name, getattr(forecaster, attribute)))
         forecaster.columns = list(task_keys(forecaster.columns))
         forecaster._waiting = dict(zip(*dumped["waiting"], strict=True))
-        forecaster.preparation.clipping = dumped["clipping"]
         forecaster._insist_sound()
         return forecaster
 
     def _insist_sound(self) -> None:
-        """Refuse a loaded state whose parts do not belong together."""
-        n_tasks, n_columns, reach = len(self.tasks), len(self.columns), self.lags.reach
+        """Refuse a loaded state with parts that do not belong together."""
+        n_tasks, n_columns, reach = len(self.tasks), len(self.columns), self.preparation.lags.reach
         clipping, n_extras = self.preparation.clipping, self.preparation.n_extras
         for name in COUNTERS:
             count(getattr(self, name), name, least=0, most=LARGEST_COUNT)
@@ -443,12 +433,11 @@ class Engine:
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
-        """Say what this is, and what it has seen."""
         seen = f"{self.rounds} rounds" + (f" up to {self.last_time}" if self.rounds else "")
-        return f"Engine({self.learner!r}, {self.lags!r}) after {seen}"
+        return f"Engine({self.learner!r}, {self.preparation.lags!r}) after {seen}"
 
 
-PARTS: dict[str, Any] = {  # of what kind each is
+PARTS: dict[str, Any] = {  # what is saved, and its type
     "learner": Learner,
     "lags": Lags,
     "graph": TaskGraph,

@@ -1,6 +1,7 @@
 """LiveRounds: the rounds that a live run has received and no model has learned yet.
 
 They are saved with the model, or instead of it during the warm-up, so that a run that was stopped goes on seamlessly.
+As a file may come from anywhere, all fields are checked.
 """
 
 from __future__ import annotations
@@ -49,18 +50,17 @@ class LiveRounds:
     is_utc: bool = False
     columns: Columns | None = None  # of the lines
     failed_starts: int = 0  # how often no model could be made of the warm-up
-    latest_lines: int = 0  # in how many lines the latest round came
+    latest_lines: int = 0  # the number of lines that the latest round arrived in
 
     def __post_init__(self) -> None:
-        """Check everything, as a file may come from anywhere."""
         if np.ndim(self.came) != 2 or np.ndim(self.extras) != 3:
-            raise InputError("live rounds have arrays of other dimensions")
+            raise InputError("the arrays of live rounds have other dimensions")
         (n, n_tasks), n_extras = self.came.shape, self.extras.shape[2]
         insist_integers(self.times, "times", (n,), -LARGEST_TIME, LARGEST_TIME)
         insist_numbers(self.values, "values", (n, n_tasks), missing=True)
         insist_numbers(self.extras, "extras", (n, n_tasks, n_extras), missing=True)
         if self.came.dtype != np.bool_ or not self.came.any(axis=1).all() or (np.diff(self.times) <= 0).any():
-            raise InputError("a live round has no task, or comes before the one before it")
+            raise InputError("a live round has no task, or is not after the one before it")
         for names in (self.tasks, self.expected):
             if not isinstance(names, tuple) or not all(type(one) is str for one in names) or len({*names}) < len(names):
                 raise InputError("the tasks of live rounds are not unique names")
@@ -69,7 +69,7 @@ class LiveRounds:
         count(self.failed_starts, "failed starts", least=0, most=MAX_FAILED_STARTS)
         count(self.latest_lines, "lines of the latest live round", least=0, most=n_tasks)
         if len(self.tasks) != n_tasks:
-            raise InputError("live rounds have more or fewer names than tasks")
+            raise InputError("live rounds do not have one name per task")
 
     def describe(self) -> str:
         """Describe a file that holds this instead of a model."""

@@ -1,4 +1,7 @@
-"""Origin: where a forecaster comes from, which method was chosen for it, and how far the run that drives it has got."""
+"""Origin: where a forecaster comes from, which method was chosen for it, and how far its run has got.
+
+All of it is saved with the model. As a file may come from anywhere, every part checks its own fields.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,6 @@ class Trial:
     samples: int = 0  # of `trials.INFORMATIVE_STREAMS` streams, if there are more
 
     def __post_init__(self) -> None:
-        """Check everything: a file may come from anywhere."""
         insist_kinds(self, method=str, parameters=dict)
         for name, value in (*self.parameters.items(), ("score", 0.0 if self.score is None else self.score)):
             real(value, name)
@@ -45,7 +47,6 @@ class Choice:
     streams: int = 0  # that were tuned on; 0 if all were
 
     def __post_init__(self) -> None:
-        """Check everything: a file may come from anywhere."""
         insist_kinds(self, best=Trial, single=Trial, trials=tuple)
         for name in ("tried", "streams"):
             count(getattr(self, name), name, least=0)
@@ -65,7 +66,6 @@ class Position:
     is_finished: bool = False
 
     def __post_init__(self) -> None:
-        """Check everything: a file may come from anywhere."""
         stored_integer(self.tuning_end, "tuning_end")
         for name in ("tuning_rounds", "tuning_streams", "parts"):
             count(getattr(self, name), name, least=0)
@@ -90,7 +90,6 @@ class Origin:
     live: LiveRounds | None = None  # received by a live run, and not learned yet
 
     def __post_init__(self) -> None:
-        """Check everything: a file may come from anywhere."""
         insist_kinds(self, source=str, columns=Columns | None, choice=Choice | None, is_utc=bool | None)
         insist_kinds(self, without=tuple, position=Position | None, live=LiveRounds | None)
         if not all(isinstance(name, str) for name in self.without):

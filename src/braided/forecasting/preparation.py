@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
 import numpy as np
@@ -47,23 +48,25 @@ def with_gaps(clock: Clock, stamps: Ints, values: Floats, extras: Floats, before
 
 
 @final
+@dataclass(eq=False)
 class Preparation:
-    """Turns values into samples; without units, values are taken as they are."""
+    """Turns values into samples; `dataclasses.replace` makes one that has seen no sample yet."""
 
-    def __init__(
-        self,
-        lags: Lags,
-        graph: TaskGraph,
-        units: Units | None = None,
-        *,
-        scale: Scale | None = None,
-        clock: Clock | None = None,
-        clips: bool = False,
-    ) -> None:
-        self.lags, self.graph, self.units, self.scale = lags, graph, units, scale
-        self.clock, self.clips = clock or Clock(), bool(clips)
-        self.n_extras = 0 if scale is None else scale.mean.size
-        self.clipping = Clipping.blank(graph.n_tasks, lags.n_features + self.n_extras)
+    lags: Lags
+    graph: TaskGraph
+    units: Units | None = None  # without them, values are taken as they are
+    scale: Scale | None = None  # of further columns
+    clock: Clock = field(default_factory=Clock)
+    clips: bool = False  # whether features are clipped
+    clipping: Clipping = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clipping = Clipping.blank(self.graph.n_tasks, self.lags.n_features + self.n_extras)
+
+    @property
+    def n_extras(self) -> int:
+        """The number of further columns."""
+        return 0 if self.scale is None else self.scale.mean.size
 
     def levels(self, values: Floats) -> Floats:
         """Return values (n, tasks or more) in units, those of the tasks only; NaN where one is too large."""

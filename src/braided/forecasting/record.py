@@ -31,7 +31,6 @@ class Record:
     rounds: int = 0  # scored
 
     def __post_init__(self) -> None:
-        """Check what may come from a file."""
         n_tasks, columns = len(self.counts), len(CONTENDERS)
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
         for name, shape in (shapes | {"curve": (BINS, 1 + columns)}).items():

@@ -34,7 +34,6 @@ class Units:
     logarithm: bool = False
 
     def __post_init__(self) -> None:
-        """Check what may come from a file."""
         for name in ("centre", "scale"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         insist_numbers(self.centre, "centre", (len(self.centre),))

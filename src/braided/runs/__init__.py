@@ -4,9 +4,9 @@ from braided.forecasting import Choice as Choice
 from braided.forecasting import Trial as Trial
 from braided.runs.ahead import SetAsideError as SetAsideError
 from braided.runs.live import Live as Live
-from braided.runs.notes import chosen as chosen
 from braided.runs.start import Settings as Settings
 from braided.runs.start import choose as choose
+from braided.runs.start import chosen as chosen
 from braided.runs.start import load_forecaster as load_forecaster
 from braided.runs.start import load_live as load_live
 from braided.runs.start import read_choice as read_choice

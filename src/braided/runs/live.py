@@ -22,9 +22,8 @@ from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.runs.ahead import Ahead, SetAsideError
-from braided.runs.notes import chosen
 from braided.runs.rows import chunk_of, no_change, rows_of
-from braided.runs.start import Settings, choose, start
+from braided.runs.start import Settings, choose, chosen, start
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
 from braided.tables.cells import listed
@@ -275,8 +274,8 @@ class Live:
     def _measured(self) -> Clock | None:
         """The clock of the model, or of the rounds of the warm-up; None if it is not known."""
         if self.forecaster is not None:
-            known = self.forecaster
-            return None if known.clock == Clock() and known.origin.position is None else known.clock  # not by hand
+            clock, is_by_hand = self.forecaster.preparation.clock, self.forecaster.origin.position is None
+            return None if is_by_hand and clock == Clock() else clock
         times = np.array([one.time for one in self._gathered[-ROUNDS_FOR_CLOCK:]])
         return Clock.measure(times) if len(times) > 1 else None
 

@@ -33,7 +33,7 @@ YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads, and people
 
 @final
 class ForecastFile:
-    """A file of forecasts in the making; `parts` of them are there already."""
+    """A file of forecasts in the making; `parts` parts of it are complete already."""
 
     def __init__(self, path: Path, parts: int = 0, is_utc: bool = False) -> None:
         if path.suffix not in SUFFIXES:
@@ -58,7 +58,7 @@ class ForecastFile:
         return self._folder / f"{number:06d}{self.path.suffix}"
 
     def _claim_folder(self) -> None:
-        """Make the folder of the parts, with a mark in it; one without the mark is not ours."""
+        """Make the folder of the parts, with a mark in it; a folder without the mark is refused."""
         mark = self._folder / ".mark"
         is_own = mark.is_file() and not self._folder.is_symlink()
         if not is_own and (self._folder.is_symlink() or (self._folder.exists() and any(self._folder.iterdir()))):
@@ -118,7 +118,7 @@ class ForecastFile:
         """Remove the parts."""
         for part in [*self._parts(), self._folder / ".mark"]:
             part.unlink()
-        with contextlib.suppress(OSError):  # it holds files that are not ours
+        with contextlib.suppress(OSError):  # left where it holds other files
             self._folder.rmdir()
 
 
@@ -222,19 +222,16 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
         )
     else:
         file = parquet.ParquetFile(path, pre_buffer=False)
-        groups: list[int] = []
-        while len(groups) < file.num_row_groups and sum(map(_rows_of(file), groups)) < rows:
-            groups.insert(0, file.num_row_groups - 1 - len(groups))
-        table = file.read_row_groups(groups, use_threads=False)
+        first, found = file.num_row_groups, 0
+        while first and found < rows:
+            first -= 1
+            found += file.metadata.row_group(first).num_rows
+        table = file.read_row_groups([*range(first, file.num_row_groups)], use_threads=False)
     table = table.slice(max(table.num_rows - rows, 0))
     columns = {name: table[name].to_numpy() for name in COLUMNS}
     if columns["time"].dtype.kind == "O":  # text, which Arrow does not take for dates: see _csv_times
         columns["time"] = np.array([text.removesuffix("Z") for text in columns["time"]], "datetime64[us]")
     return columns
-
-
-def _rows_of(file: Any) -> Any:
-    return lambda group: file.metadata.row_group(group).num_rows
 
 
 def _parquet_writer(path: Path, schema: Any) -> Any:

@@ -43,7 +43,6 @@ class Settings:
     model: str = ""  # path of a saved model to start from, instead of all that
 
     def __post_init__(self) -> None:
-        """Check what is not checked elsewhere."""
         share(self.tune, "tune")
         share(self.coverage, "coverage")
         if self.lags is not None:
@@ -100,16 +99,27 @@ def start(
     position = Position(max(int(as_stamps(period.times)[-1]), until), len(period.times), len(period.tasks))
     return Engine(
         period.build(method, choice.best.parameters),
-        period.lags_of(method, choice.best.parameters),
-        period.units,
-        graph=period.graph,
+        period.preparation(period.lags_of(method, choice.best.parameters)),
         single=None if alone else period.build(SINGLE, choice.single.parameters),
-        extras=period.scale,
-        clock=period.clock,
         coverage=settings.coverage,
-        clips=period.robust,
         origin=Origin(source, columns, choice, is_utc, settings.without, position),
     )
+
+
+def chosen(forecaster: Engine) -> str:
+    """Say which method was chosen, and how good it was in the tuning period."""
+    choice = forecaster.origin.choice
+    if choice is None:
+        return f"Made by hand: {type(forecaster.learner).__name__}."
+    best, single = choice.best, choice.single
+    given = ", ".join(f"{name} {value:g}" for name, value in best.parameters.items())
+    said = f"{find_method(best.method).title} ({given})"
+    if best.score is None:
+        return f"As given: {said}."
+    where = f" of {choice.streams:,} streams" if choice.streams else ""
+    said = f"Chosen on the first {best.rounds:,} rounds{where}, of {choice.tried:,} trials: {said}, "
+    said += f"{best.score:.3f} of the error of “no change” there"
+    return said + (f"; one filter per stream {single.score:.3f}." if best != single else ".")
 
 
 def load_forecaster(path: Path) -> Engine:
@@ -143,7 +153,7 @@ def _as_forecaster(loaded: Any, path: Path) -> Engine:
 
 
 def insist_origin(forecaster: Engine, path: Path) -> None:
-    """Refuse a loaded forecaster whose method is not known here."""
+    """Refuse a loaded forecaster that was tuned with an unknown method."""
     choice = forecaster.origin.choice
     for trial in () if choice is None else (choice.best, choice.single, *choice.trials):
         try:

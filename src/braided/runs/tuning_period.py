@@ -147,12 +147,15 @@ class TuningPeriod:
         """Return the features that a method sees of the past."""
         return method.inputs.lags(self.lags, fill=True, level=sees_level(parameters))
 
+    def preparation(self, lags: Lags) -> Preparation:
+        """Return how values become samples: the same way for trials and for the forecaster."""
+        return Preparation(lags, self.graph, self.units, self.scale, self.clock, self.robust)
+
     def samples(self, lags: Lags, rounds: int) -> Samples:
         """Return the samples of the first rounds."""
         rows = self._rows
         if lags not in self._samples:
-            prepared = Preparation(lags, self.graph, self.units, scale=self.scale, clips=self.robust)
-            self._samples[lags] = prepared.samples(rows.values, rows.extras)
+            self._samples[lags] = self.preparation(lags).samples(rows.values, rows.extras)
         return self._samples[lags].between(0, int(np.searchsorted(np.maximum.accumulate(rows.rounds), rounds)))
 
     def build(self, method: Method, parameters: Parameters) -> Learner:

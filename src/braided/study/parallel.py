@@ -31,26 +31,22 @@ Progress = Callable[[int, int, str], None]  # units done, units in all, what was
 def run_study(plan: Plan, panel: Panel, folder: Path, jobs: int = -1, progress: Progress = lambda *_: None) -> Store:
     """Run what is not yet in the store at `folder`, and return it; the result does not depend on `jobs`."""
     workers(jobs)  # refuses 0 before anything is done
+    levels, store = levels_of(panel, plan), Store(folder)
     with sole_writer(folder=folder):
-        return _run_study(plan, panel, Store(folder), jobs, progress)
-
-
-def _run_study(plan: Plan, panel: Panel, store: Store, jobs: int, progress: Progress) -> Store:
-    levels = levels_of(panel, plan)
-    store.open(plan.describe(panel))
-    units = [Unit(window, split) for window in range(len(plan.starts)) for split in plan.splits]
-    todo = [unit for unit in units if not store.has(unit)]
-    done = len(units) - len(todo)
-    progress(done, len(units), f"{done} found" if done else "")
-    if len(todo) > 1:
-        parts = [part for part in COMPILED if any(part in name for name in plan.methods)]
-        list(each(_compile, ((part,) for part in parts), jobs))
-    pieces = {unit: levels[plan.starts[unit.window] :][: plan.length] for unit in todo}
-    methods = [find_method(name) for name in plan.methods]  # workers may not know them by name
-    calls = ((store, plan, methods, unit, piece, panel.tasks) for unit, piece in pieces.items())
-    for label in each(_run_into, calls, jobs, in_order=False):
-        done += 1
-        progress(done, len(units), label)
+        store.open(plan.describe(panel))
+        units = [Unit(window, split) for window in range(len(plan.starts)) for split in plan.splits]
+        todo = [unit for unit in units if not store.has(unit)]
+        done = len(units) - len(todo)
+        progress(done, len(units), f"{done} found" if done else "")
+        if len(todo) > 1:
+            parts = [part for part in COMPILED if any(part in name for name in plan.methods)]
+            list(each(_compile, ((part,) for part in parts), jobs))
+        pieces = {unit: levels[plan.starts[unit.window] :][: plan.length] for unit in todo}
+        methods = [find_method(name) for name in plan.methods]  # workers may not know them by name
+        calls = ((store, plan, methods, unit, piece, panel.tasks) for unit, piece in pieces.items())
+        for label in each(_run_into, calls, jobs, in_order=False):
+            done += 1
+            progress(done, len(units), label)
     return store
 
 

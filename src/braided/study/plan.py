@@ -42,7 +42,6 @@ class Plan:
     methods: tuple[str, ...] = tuple(METHODS)
 
     def __post_init__(self) -> None:
-        """Check the numbers and the names of the methods."""
         for name, least in {"length": SHORTEST_WINDOW, "lags": 1, "seed": 0}.items():
             count(getattr(self, name), name, least)
         for name in self.methods:
@@ -102,7 +101,7 @@ def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple
 
 
 def _insist_squares_fit(panel: Panel) -> None:
-    """Refuse values whose squares overflow, or vanish."""
+    """Refuse values with squares that overflow or vanish."""
     largest = np.fmax.reduce(np.abs(panel.values), initial=0.0)
     for place in np.flatnonzero((largest < SMALLEST_VALUE) | (largest > LARGEST_VALUE))[:1]:
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -41,24 +42,21 @@ class Results:
         self._store = store
         rows = store.read("scores")
         self.windows = len(self.about["starts"])
-        axes = (self.windows, len(self.splits), len(PROTOCOLS), len(self.methods), len(self.tasks))
-        self.scores: Floats = np.full((*axes, len(METRICS)), np.nan)
-        self.scores[self._places(rows)] = np.stack([rows[name] for name in METRICS], axis=1)
+        axes = {
+            "window": range(self.windows),
+            "split": self.splits,
+            "protocol": PROTOCOLS,
+            "method": self.about["methods"],
+            "task": self.tasks,
+        }
+        self.scores: Floats = np.full((*map(len, axes.values()), len(METRICS)), np.nan)
+        places = tuple(_positions(rows[name], labels) for name, labels in axes.items())
+        self.scores[places] = np.stack([rows[name] for name in METRICS], axis=1)
 
     @property
     def name(self) -> str:
         """The name of the data."""
         return str(self.about["data"])
-
-    def _places(self, rows: Columns) -> tuple[Ints, ...]:
-        labels = {
-            "window": range(self.windows),
-            "split": self.splits,
-            "protocol": PROTOCOLS,
-            "method": [method.name for method in self.methods],
-            "task": self.tasks,
-        }
-        return tuple(_positions(rows[name], order) for name, order in labels.items())
 
     def by_task(self, split: str, protocol: Protocol, metric: str) -> Floats:
         """Return one metric as (windows, methods, tasks); NaN for methods without that protocol."""
@@ -133,6 +131,6 @@ class Results:
         return np.logical_and.reduce([table[name] == value for name, value in wanted.items()])
 
 
-def _positions(values: NDArray[Any], order: Any) -> Ints:
-    place = {label: position for position, label in enumerate(order)}
+def _positions(values: NDArray[Any], labels: Sequence[Any]) -> Ints:
+    place = {label: position for position, label in enumerate(labels)}
     return np.fromiter(map(place.__getitem__, values.tolist()), np.int64, len(values))

@@ -58,7 +58,6 @@ class Panel:
         return [(first, end) for first, end in zip(starts.tolist(), ends.tolist(), strict=True) if end - first >= least]
 
     def __repr__(self) -> str:
-        """Say how large it is, and when."""
         missing = int(np.isnan(self.values).sum())
         span = f"{self.times[0]} to {self.times[-1]}" if len(self.times) else "empty"
         shape = f"{len(self.times)} steps × {len(self.tasks)} stream{'s' * (len(self.tasks) != 1)}"

@@ -120,7 +120,6 @@ class Rounds:
         )
 
     def __repr__(self) -> str:
-        """Say what is read."""
         return f"Rounds({self.name!r}: {self.columns.describe()})"
 
 
@@ -271,7 +270,7 @@ class _Run:
         columns = self.rounds.columns
         name = list(self.codes)[rows.codes[0]]
         whose = f" of {columns.task} {name!r:.80}" * (columns.task is not None)
-        what = f"{columns.time} {self.shown(rows.times[0])}{whose} stands twice, at {self.where(*rows.places)}"
+        what = f"{columns.time} {self.shown(rows.times[0])}{whose} appears twice, at {self.where(*rows.places)}"
         is_one = columns.task is not None and len(self.codes) == 1
         remedy = f", and there is {self.rounds.one_stream_only(name)}" if is_one else f": keep one, or {BY_NAME}"
         raise InputError(what + remedy)

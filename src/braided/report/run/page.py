@@ -47,7 +47,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
 def _summary(forecaster: Engine) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, position = forecaster.record.rounds, len(forecaster.tasks), forecaster.origin.position
-    step = step_in_words(forecaster.clock.step, forecaster.is_dated)
+    step = step_in_words(forecaster.preparation.clock.step, forecaster.is_dated)
     said = f"{streams:,} stream{'s' * (streams != 1)}, typical step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
@@ -57,7 +57,7 @@ def _summary(forecaster: Engine) -> str:
 
 
 def _reading(forecaster: Engine) -> dict[str, str]:
-    lags = forecaster.lags
+    lags = forecaster.preparation.lags
     beyond = ", and from where a stream is relative to its neighbours" * (lags.gap and not lags.level)
     return {
         "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts in the tuning "
@@ -84,15 +84,14 @@ def _python(forecaster: Engine) -> str:
     if learner.shares:
         graph = "graph"
         ties = [f"graph = bd.TaskGraph(old.graph.similarity, old.tasks, ridge={learner.graph.ridge!r})"]
-    extras = ", extras=old.extras" * (forecaster.extras is not None)
     lines = [
+        "from dataclasses import replace\n",
         "import braided as bd\n",
         'old = bd.load("model.braided")  # continues with old.advance(times, values)',
         *ties,
         f"learner = {_call(learner, graph)}",
-        f"lags = bd.{forecaster.lags!r}",
-        "# the same from scratch:",
-        f"new = bd.forecasting.Engine(learner, lags, old.units, graph=old.graph{extras}, clock=old.clock)",
+        f"preparation = replace(old.preparation, lags=bd.{forecaster.preparation.lags!r})",
+        "new = bd.forecasting.Engine(learner, preparation)  # the same from scratch",
     ]
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from braided.forecasting import Engine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
+from braided.methods import Method
 from braided.report.common.figures import error_lines, line_of, similarities
 from braided.report.common.picture import Picture
 from braided.report.common.style import ACTUAL, COLOURS, GREY, INK, named_rows, panels, styled
@@ -19,7 +20,6 @@ from braided.report.run.tables import best_first, method_of, signed
 from braided.runs.output import tail
 from braided.runs.table import Run
 from braided.runs.trials import SINGLE
-from braided.study import Method
 from braided.types import Floats, Ints
 from braided.validate import LARGEST_VALUE
 
@@ -72,7 +72,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         )
     if 1 < len(summary.tasks) <= STREAMS_IN_GRAPH:
         graph = forecaster.graph
-        used = forecaster.learner.shares or forecaster.lags.neighbours
+        used = forecaster.learner.shares or forecaster.preparation.lags.neighbours
         yield Picture(
             "graph",
             "How similar the streams are",
@@ -148,7 +148,7 @@ def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
     table = tail(path, STRETCH * len(summary.tasks))
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["stream"])])
     clock = np.unique(stamps)[-STRETCH:]
-    gaps = forecaster.clock.gaps(clock, int(clock[0]))
+    gaps = forecaster.preparation.clock.gaps(clock, int(clock[0]))
     times = np.insert(clock, gaps, clock[gaps])
     there = set(names[stamps >= clock[0]]) if len(clock) > 1 else set()
     order = [place for place in best_first(summary.to_no_change) if str(summary.tasks[place]) in there]

@@ -10,9 +10,9 @@ import numpy as np
 
 from braided.forecasting import Engine
 from braided.forecasting.units import LARGEST_LEVEL
+from braided.methods import METHODS
 from braided.report.common.table import several
 from braided.runs.tuning_period import ROBUST_BEYOND
-from braided.study import METHODS
 from braided.types import Floats
 from braided.validate import LARGEST_VALUE
 

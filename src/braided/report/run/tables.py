@@ -19,12 +19,11 @@ from braided.forecasting import Choice, Engine
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
-from braided.methods import sees_level
+from braided.methods import METHODS, Method, sees_level
 from braided.printable import printable
 from braided.report.common.table import SYMBOLS, Table, brief, number, several, value_of
 from braided.report.run.summary import Summary
 from braided.runs.trials import FORGETTING, SINGLE
-from braided.study import METHODS, Method
 from braided.types import Floats, Ints
 
 STREAMS_SHOWN = 200  # rows of a table; of more streams, the best and the worst half as many
@@ -161,12 +160,12 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     """Return what a model is and what it has learned."""
     if isinstance(model, Learner):
         return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_IN_FACTS), "Health": _health(model)}
-    method, lags = method_of(model), model.lags
+    method, lags = method_of(model), model.preparation.lags
     features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
     features += ["its level"] * lags.level
     features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
     features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
-    extras = 0 if model.extras is None else model.extras.mean.size
+    extras = model.preparation.n_extras
     features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
     scale = "each stream's typical change is 1" + ", that of its logarithm" * model.units.logarithm
     position, choice = model.origin.position, model.origin.choice
@@ -182,7 +181,7 @@ def facts(model: Engine | Learner) -> dict[str, str]:
         "Ties": _ties(model),
         "Features": ", ".join(features),
         "Units": f"{scale} (measured in the tuning period)",
-        "Typical step": step_in_words(model.clock.step, model.is_dated),
+        "Typical step": step_in_words(model.preparation.clock.step, model.is_dated),
         "Learned": f"{model.rounds:,} rounds, {first} to {last}; {model.learner.samples:,} samples",
         "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than typical",
         "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast"
@@ -194,7 +193,7 @@ def facts(model: Engine | Learner) -> dict[str, str]:
 
 def _ties(model: Engine) -> str:
     """Say what streams share, and by which solver."""
-    if not model.learner.shares or model.graph is None:
+    if not model.learner.shares:
         return "none: each stream has its own weights"
     S = model.graph.similarity
     ties = (S.nnz if model.graph.is_sparse else np.count_nonzero(S)) / len(model.tasks)
