@@ -85,9 +85,8 @@ def insist_positive_definite(A: Matrix, S: Matrix, form: str) -> None:
     if sparse.issparse(A) and A.shape[0] > 2:
         if _has_positive_pivots(A):
             return
-        start = np.random.default_rng(0).normal(
-            size=A.shape[0]
-        )  # ones could be an eigenvector, which would hide all others
+        # A start of ones could be an eigenvector, which would hide all others.
+        start = np.random.default_rng(0).normal(size=A.shape[0])
         smallest = float(eigsh(A, k=1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
     else:
         smallest = float(np.linalg.eigvalsh(A.toarray() if sparse.issparse(A) else A)[0])

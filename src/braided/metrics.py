@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from braided.errors import InputError
-from braided.types import Floats, Ints
+from braided.types import Floats
 from braided.validate import floats, same_length
 
 
@@ -58,23 +58,13 @@ def relative(forecast: ArrayLike, actual: ArrayLike, tasks: Any, previous: Array
     order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     of = np.fromiter(map(order.__getitem__, keys), np.int64, len(keys))
     counts = np.bincount(of).astype(np.float64)
-    own, level, difference = ((rmse(e, of, counts), mae(e, of, counts)) for e in (y - y_hat, y, y - last))
+    errors = y - y_hat, y, y - last  # of the forecasts, of "no change" and of "last change"
+    with np.errstate(over="ignore"):  # infinite where squares overflow
+        squared = [np.sqrt(np.bincount(of, error**2) / counts) for error in errors]
+    absolute = [np.bincount(of, np.abs(error)) / counts for error in errors]
     ratios = (
-        _ratio(error, baseline) for base in (level, difference) for error, baseline in zip(own, base, strict=True)
+        np.divide(own[0], own[baseline], out=np.full(len(counts), np.nan), where=own[baseline] > 0.0)
+        for baseline in (1, 2)
+        for own in (squared, absolute)
     )
-    return Scores(tuple(order), counts, *own, *ratios)
-
-
-def rmse(error: Floats, of: Ints, counts: Floats) -> Floats:
-    """Root mean square error per task; infinite where squares overflow."""
-    with np.errstate(over="ignore"):
-        return np.sqrt(np.bincount(of, error**2) / counts)
-
-
-def mae(error: Floats, of: Ints, counts: Floats) -> Floats:
-    """Mean absolute error per task."""
-    return np.bincount(of, np.abs(error)) / counts
-
-
-def _ratio(error: Floats, baseline: Floats) -> Floats:
-    return np.divide(error, baseline, out=np.full(len(error), np.nan), where=baseline > 0.0)
+    return Scores(tuple(order), counts, squared[0], absolute[0], *ratios)

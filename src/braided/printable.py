@@ -1,4 +1,4 @@
-"""Names as people may see them: what would steer a terminal, or hide in a line, is shown as an escape."""
+"""Make names safe to print: characters that control a terminal, or are invisible, become escapes."""
 
 from __future__ import annotations
 

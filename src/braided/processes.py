@@ -1,4 +1,4 @@
-"""Processes: one function for many arguments, on several cores."""
+"""Run one function on many arguments, on several cores."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def workers(jobs: int) -> int:
 def each(
     function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], jobs: int, in_order: bool = True
 ) -> Iterator[Result]:
-    """Yield what the function returns, in order, or as it comes."""
+    """Yield the results, in the order of the arguments or as they come."""
     from joblib import Parallel, delayed  # slow to import
 
     how = "generator" if in_order else "generator_unordered"
-    calls = (delayed(_alone)(function, *one) for one in arguments)
-    results: Iterator[Result] = Parallel(workers(jobs), return_as=how, initializer=_leave_stopping)(calls)
+    calls = (delayed(_on_one_thread)(function, *one) for one in arguments)
+    results: Iterator[Result] = Parallel(workers(jobs), return_as=how, initializer=_ignore_interrupts)(calls)
     return results
 
 
-def _leave_stopping() -> None:
+def _ignore_interrupts() -> None:
     """Leave Ctrl-C to the main process, which ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _alone(function: Callable[..., Result], *arguments: Any) -> Result:
+def _on_one_thread(function: Callable[..., Result], *arguments: Any) -> Result:
     from threadpoolctl import threadpool_limits  # threads of BLAS gain nothing on small matrices, and lose much
 
     with threadpool_limits(1):

@@ -1,4 +1,4 @@
-"""Intervals that hold the promised share of values: each task's width follows its own hits and misses."""
+"""Intervals that contain the promised share of values: each task's width follows its own hits and misses."""
 
 import numpy as np
 

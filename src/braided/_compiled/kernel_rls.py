@@ -106,7 +106,7 @@ def _run_inplace(
     group: int,
     restored: bool,
 ) -> tuple[int, int, int]:
-    """Forecast and learn from sample i on, up to where something rare is to be done; return sample, group, and what.
+    """Forecast and learn from sample i on, until something rare must be done; return sample, group, and what.
 
     Doing it in here would slow down all the rest, and so would named tuples (`learn_one`: 15 µs with them, 8 without).
     No dictionary changes size in here. Coordinates of a group are kept; those beyond KEPT_SAMPLES share the last place.
@@ -162,8 +162,8 @@ def progressive_inplace(
 ) -> tuple[int, bool]:
     """Forecast, then learn, group by group.
 
-    Returns how many samples were learned, and whether it stopped for want of room (before a group, never inside).
-    It is not compiled, so that what is rare is compiled only when it is needed.
+    Returns how many samples were learned, and whether it stopped, before a group, because a dictionary may need room.
+    It is not compiled, so that rare cases are compiled only when they occur.
     """
     state, capacity, ends = dictionaries, dictionaries.inputs.shape[1], batch.ends
     n_kept = min(int((ends[1:] - ends[:-1]).max(initial=ends[0] if ends.size else 1)), KEPT_SAMPLES)

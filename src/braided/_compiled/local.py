@@ -168,7 +168,7 @@ def learn_range_inplace(local: Local, room: Room, job: Job, begin: int, end: int
 
 @compiled
 def weigh_inplace(job: Job, first: int, end: int, scale: float) -> tuple[int, float]:
-    """Find weights in stored units, until a fade must be folded in: the sample that it comes before, and the scale."""
+    """Find weights in stored units, up to a fade that must be folded in; return the sample after it, and the scale."""
     for i in range(first, end):
         if scale / job.fades[i] > FOLD:
             return i, scale

@@ -1,4 +1,4 @@
-"""Rank-one terms that P takes up together: the same arithmetic, but P moves through memory once for several samples.
+"""Rank-one terms that P takes up together: the same arithmetic, but P is read and written once for several samples.
 
 With terms pending, the covariance is P − G'LG, with gains as rows of G and losses L.
 """

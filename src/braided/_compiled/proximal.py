@@ -117,7 +117,7 @@ def gradient_inplace(gradient: Floats, W: Floats, moments: Floats, targets: Floa
 
 @compiled
 def minimise_inplace(W: Floats, problem: Problem, low_rank: bool, tolerance: float, steps: int) -> bool:
-    """Solve the problem from W on; return whether it converged within so many steps.
+    """Solve the problem from W on; return whether it converged within that many steps.
 
     The norm is the sum of the singular values of W if it is to have low rank, else the sum of the lengths of its
     columns, each over its unit. Converged is a subgradient, each column times its unit, no longer than the tolerance,

@@ -1,4 +1,4 @@
-"""Lags: samples from series. The features of a step are the task's own past, and what its neighbours did last.
+"""Lags: samples from series. The features of a step are the task's own past, and the last changes of its neighbours.
 
 | feature                 | how many     | what                                                             |
 |-------------------------|--------------|------------------------------------------------------------------|
@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from braided._compiled.neighbours import mean_of_others
 from braided.errors import InputError
 from braided.graph import TaskGraph, TaskKey, task_keys
-from braided.types import Flags, Floats, Ints
+from braided.types import Floats, Ints
 from braided.validate import count
 
 
@@ -170,13 +170,13 @@ class Lags:
         if self.level:
             X[1:, :, self.count] = levels
         if graph is not None and (self.neighbours or self.gap):
-            neighbours = _Neighbours.of(graph, keys)
-            around = neighbours.mean(series)
+            neighbours = _neighbours(graph, keys)
+            around = mean_of_others(np.ascontiguousarray(series), *neighbours)
             for k in range(1, self.neighbours + 1):
                 X[k:, :, self.n_own + k - 1] = around[: n_steps + 1 - k]
             if self.gap:
-                gap = neighbours.mean(levels) - levels
-                gap[:, neighbours.alone] = 0.0
+                gap = mean_of_others(np.ascontiguousarray(levels), *neighbours) - levels
+                gap[:, np.diff(neighbours[0], prepend=0) == 0] = 0.0  # of a task without neighbours
                 X[1:, :, self.n_own + self.neighbours] = gap
         if self.fill:
             known = np.vstack([np.zeros((1, n_tasks), bool), ~np.isnan(levels)])
@@ -207,26 +207,9 @@ class Lags:
         return values, keys
 
 
-class _Neighbours(NamedTuple):
-    """The neighbours of all tasks, one task after the other, in the order of the series."""
-
-    ends: Ints  # (T,) where the neighbours of each task end
-    others: Ints  # their positions
-    shares: Floats  # their similarities
-
-    @classmethod
-    def of(cls, graph: TaskGraph, keys: tuple[TaskKey, ...]) -> _Neighbours:
-        """Return those of a graph; tasks with negative similarity are not neighbours."""
-        order = graph.indices(keys)
-        S = sparse.csr_array(graph.similarity)[order][:, order].maximum(0.0)
-        S.eliminate_zeros()
-        return cls(S.indptr[1:].astype(np.int64), S.indices.astype(np.int64), S.data)
-
-    def mean(self, values: Floats) -> Floats:
-        """Return their mean (steps, T); 0 for a task without neighbours, NaN if all of them are missing."""
-        return mean_of_others(np.ascontiguousarray(values), *self)
-
-    @property
-    def alone(self) -> Flags:
-        """Which tasks have no neighbours."""
-        return np.diff(self.ends, prepend=0) == 0
+def _neighbours(graph: TaskGraph, keys: tuple[TaskKey, ...]) -> tuple[Ints, Ints, Floats]:
+    """Return where the neighbours of each task end, their positions and similarities; negative ones are left out."""
+    order = graph.indices(keys)
+    S = sparse.csr_array(graph.similarity)[order][:, order].maximum(0.0)
+    S.eliminate_zeros()
+    return S.indptr[1:].astype(np.int64), S.indices.astype(np.int64), S.data

@@ -6,19 +6,18 @@
 | `HalfLife(duration)`  | the same, by the clock              | everything alike, by the time that has passed      |
 | `Restore(ρ)`          | wander, and come back to the prior  | towards the prior, so that sharing never fades     |
 | `Directional(σ)`      | in any way, slowly                  | only in the direction of the new sample            |
-| `Drift(q, graph)`     | wander for ever, similar tasks together | as much as they may have wandered              |
+| `Drift(q, graph)`     | wander for ever, similar tasks together | whatever the drift may have changed            |
 
 A policy turns a chunk of samples and its clock into *steps*: factors by which everything, the sample's own task, or the
 direction of its input fades before the sample is learned, and motions of all weights at the opening of rounds. The
 learner applies them and needs to know nothing else about the policy.
 
+>>> import numpy as np
 >>> Exponential(0.9, per="round").fades(np.array([True, False, True]))
 array([[0.9, 1. ],
        [1. , 1. ],
        [0.9, 1. ]])
 """
-
-import numpy as np  # noqa: F401 (for the example)
 
 from braided.forgetting.custom import Forgetting
 from braided.forgetting.directional import Directional

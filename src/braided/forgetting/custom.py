@@ -1,4 +1,4 @@
-"""Policies that are not braided's own."""
+"""Custom policies, and what a learner accepts as its policy."""
 
 from typing import Protocol, final, runtime_checkable
 
@@ -24,12 +24,12 @@ class Forgetting(Protocol):
 class Custom(Policy):
     """A custom policy, whose factors are checked before compiled code relies on them."""
 
-    is_uniform = True  # unless it fades single tasks, which a learner that can't do that refuses then
+    is_uniform = True  # assumed: a learner that can't fade single tasks checks the factors
     needs_guard = True
     needs_covariance = False
 
     def __init__(self, policy: Forgetting) -> None:
-        """Take the policy as it is."""
+        """Keep the policy."""
         self.policy = policy
 
     def steps(self, clock: Clock, prior: Prior) -> Steps:

@@ -1,4 +1,4 @@
-"""What a policy is: it turns a chunk of samples and its clock into steps, and declares what it needs of a learner."""
+"""Policy: it turns a chunk of samples and its clock into steps, and declares what it needs of a learner."""
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class Policy(ABC):
         """Refuse tasks that the policy can't start with."""
 
     def for_any_tasks(self) -> "Policy":
-        """Return the policy for tasks that it need not know: of a loaded model, all that it knew may have left."""
+        """Return the policy for any tasks: those that it was made for may have left a loaded model."""
         return self
 
     def _no_steps(self, n: int, prior: Prior) -> Steps:

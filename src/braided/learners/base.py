@@ -34,7 +34,7 @@ RESCALE = "scale features and targets to about 1, raise the penalty, or reset th
 
 
 class Health(NamedTuple):
-    """The condition of a learner: what to look at when it has run unattended for a year."""
+    """The condition of a learner: what to check after it has run unattended for a year."""
 
     samples: int  # learned
     guarded: int = 0  # interventions of the guard against wind-up
@@ -105,17 +105,17 @@ class Learner(ABC):
         """Forecast and learn group by group; return how many samples could be learned."""
 
     def _absorb(self, batch: Batch) -> int:
-        """Learn without forecasts; for learners that save work by it."""
+        """Learn without forecasts; overridden where that saves work."""
         return self._progressive(batch, np.empty(len(batch.X)), np.empty(0))
 
-    def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
+    def _learn_one(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
         """Fast path for one sample; returns False, state unchanged, if unsupported."""
         return False
 
     def _run_or_replay(
         self, run: Callable[[Batch, Floats, Floats], int], batch: Batch, mean: Floats, std: Floats
     ) -> int:
-        """Run a batch in which a new round moves all weights; undo that of a round whose first sample fails."""
+        """Run a batch in which rounds open by moving all weights; undo the move if the round's first sample fails."""
         before = type(self.state)._make(array.copy() for array in self.state)
         learned = run(batch, mean, std)
         if learned < len(batch.X) and batch.opens[learned]:
@@ -139,7 +139,7 @@ class Learner(ABC):
         return self.graph.tasks
 
     def reset(self) -> None:
-        """Forget all samples; tasks that joined stay, tasks that left stay away."""
+        """Forget all samples; the tasks stay as they are now."""
         self.state = self._start()
         self.samples = 0
         self._last_round = NO_ROUND
@@ -151,7 +151,7 @@ class Learner(ABC):
     @overload
     def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool) -> float | tuple[float, float]: ...
     def predict_one(self, x: ArrayLike, *, task: TaskKey, with_std: bool = False) -> float | tuple[float, float]:
-        """Forecast one sample, x (n_features,), and its standard deviation `with_std`."""
+        """Forecast one sample, x (n_features,); return the standard deviation too if `with_std`."""
         X, position = self._one_input(x).reshape(1, -1), np.array([self.graph.index(task)])
         mean, std = self._unfilled(1, with_std)
         self._predict(X, position, mean, std)
@@ -180,7 +180,7 @@ class Learner(ABC):
         y, weight = real(y, "y"), not_negative(weight, "weight")
         label = NO_ROUND if round is None else as_label(round)
         opens = label == NO_ROUND or label != self._last_round
-        if self._learn_at_once(x, y, position, weight, opens):
+        if self._learn_one(x, y, position, weight, opens):
             self.samples += 1
             self._last_round = label
             return
@@ -250,7 +250,7 @@ class Learner(ABC):
 
     @property
     def health(self) -> Health:
-        """How much it has learned, and the condition of its arithmetic."""
+        """The number of samples learned, and the numerical condition."""
         return Health(self.samples)
 
     @property

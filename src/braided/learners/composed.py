@@ -34,7 +34,7 @@ class Composed(Learner):
         self.has_std, self.shares = learner.has_std, learner.shares
         super().__init__(learner.graph, learner.n_features)
 
-    @property  # a feature map has no state: that of the learner is all there is
+    @property  # a feature map has no state of its own
     def state(self) -> Any:
         """The state of the learner."""
         return self.learner.state

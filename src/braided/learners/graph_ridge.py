@@ -1,4 +1,4 @@
-"""GraphRidge: the batch solution of the graph-regularised problem, solved when a forecast is asked for.
+"""GraphRidge: the batch solution of the graph-regularised problem, solved when a forecast is requested.
 
 | symbol | name        | shape     | meaning                                             |
 |--------|-------------|-----------|-----------------------------------------------------|
@@ -31,7 +31,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 
-from braided.graph import TaskGraph
 from braided.learners.parts.moments import MomentLearner
 from braided.matrices import sparse_factor
 from braided.types import Floats, Ints
@@ -45,9 +44,6 @@ class GraphRidge(MomentLearner):
 
     has_std = True
     _system: Solve  # the factorised system
-
-    def __init__(self, graph: TaskGraph, n_features: int, penalty: float = 1.0) -> None:
-        super().__init__(graph, n_features, penalty)
 
     @property
     def noise_variance(self) -> float:

@@ -76,8 +76,7 @@ class MOGD(Learner):
         insist_integers(arrays["steps"], "steps", (1,), 0, LARGEST_COUNT)
 
     def _joined(self, graph: TaskGraph) -> Descent:
-        weights = expected_weights(arrival(graph), self.state.weights)
-        return self.state._replace(weights=weights)
+        return self.state._replace(weights=expected_weights(arrival(graph), self.state.weights))
 
     def _left(self, graph: TaskGraph, position: int) -> Descent:
         return self.state._replace(weights=np.delete(self.state.weights, position, axis=0))

@@ -65,7 +65,7 @@ class MTWRLS(FilterLearner):
         k, above 0: an innovation of more than k standard deviations, estimated from its task's innovations so far, is
         given the weight that makes it one of k. Then no sample, however wild, moves any forecast by more than k of that
         forecast's own standard deviations (without the noise). Typical values are 4 and 5; None takes every value as it
-        is. The very first sample can't be compared with others, unless `noise` is given.
+        is. The first sample can't be compared with others, unless `noise` is given.
     noise
         The expected standard deviation of the noise, used until there are samples to estimate it from.
     solver
@@ -85,7 +85,7 @@ class MTWRLS(FilterLearner):
     """
 
     parameters = (*FilterLearner.parameters, "solver", "tolerance")
-    uses: str  # the solver that was chosen: "dense", "blocked" or "local"
+    uses: str  # the solver in use: "dense", "blocked" or "local"
 
     def __init__(
         self,
@@ -120,16 +120,16 @@ class MTWRLS(FilterLearner):
         solvers.check(arrays, n_tasks, d)
 
     def __repr__(self) -> str:
-        """Say what this is, what it has seen, and which solver is in use."""
+        """Show the parameters, the number of samples, and the solver in use."""
         return f"{super().__repr__()}, {self.uses}"
 
     def dump(self) -> dict[str, Any]:
-        """Return all that makes this learner, with the solver that was chosen."""
+        """Return the content of this learner, and the solver in use."""
         return super().dump() | {"uses": self.uses}
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
-        """Return the learner that `dump` came from, with the same solver, whatever "auto" would choose now."""
+        """Return the learner whose `dump` this is, with the same solver, whatever "auto" would select now."""
         parameters = dumped["parameters"]
         solver = choice(parameters["solver"], "solver", get_args(SolverName))
         policy = as_policy(parameters["forgetting"], "MTWRLS")

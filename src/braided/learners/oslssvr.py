@@ -17,14 +17,15 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 25–29.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Unpack, final
+from typing import final
 
 import numpy as np
 
 from braided._compiled.dictionary import Dictionaries
+from braided.forgetting import Forgetting, Policy
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
-from braided.learners.parts.dictionary import KernelLearner, KernelOptions
+from braided.learners.parts.dictionary import KernelLearner
 from braided.learners.parts.joining import appended, errors_with_one_more
 from braided.types import Ints
 
@@ -46,10 +47,22 @@ class OSLSSVR(KernelLearner):
         penalty: float = 1.0,
         novelty: float = 1e-3,
         budget: int | None = None,
-        **options: Unpack[KernelOptions],
+        *,
+        novelty_relative: bool = False,
+        coherence: float = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
+        robust: float | None = None,
+        noise: float | None = None,
     ) -> None:
-        given = kernel, penalty, novelty, budget
-        super().__init__(TaskGraph.independent(tasks), n_features, *given, **options)
+        given = TaskGraph.independent(tasks), n_features, kernel, penalty, novelty, budget
+        super().__init__(
+            *given,
+            novelty_relative=novelty_relative,
+            coherence=coherence,
+            forgetting=forgetting,
+            robust=robust,
+            noise=noise,
+        )
 
     def _start(self) -> Dictionaries:
         n_tasks = self.graph.n_tasks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -36,16 +36,6 @@ from braided.validate import LARGEST_COUNT, count, fraction, insist_integers, in
 
 FIRST_CAPACITY = 16  # elements that a new dictionary has room for
 DICTIONARY_PARAMETERS = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
-
-
-class KernelOptions(TypedDict, total=False):
-    """Options of a kernel learner that are given by name."""
-
-    novelty_relative: bool
-    coherence: float
-    forgetting: float | Policy | Forgetting
-    robust: float | None
-    noise: float | None
 
 
 class KernelLearner(Learner):
@@ -90,7 +80,7 @@ class KernelLearner(Learner):
 
     @property
     def health(self) -> Health:
-        """How much it has learned, the condition of its arithmetic, and the size of its dictionaries."""
+        """Samples learned, numerical condition, and the total size of the dictionaries."""
         state = self.state
         used = np.arange(state.inputs.shape[1]) < state.sizes[:, None]
         each = (state.covariance.diagonal(axis1=1, axis2=2) * state.totals[:, SCALE, None])[used]
@@ -200,7 +190,7 @@ class KernelLearner(Learner):
         )
 
     def _make_room(self, arriving: int) -> None:
-        """Make room in every dictionary for so many samples, doubling the capacity if needed."""
+        """Make room for that many more samples in every dictionary, at least doubling the capacity if it grows."""
         capacity = self.state.inputs.shape[1]
         needed = min(int(self.state.sizes.max()) + arriving, self._limits.budget + 1)
         if needed > capacity:

@@ -1,4 +1,4 @@
-"""FilterLearner: what MTWRLS and WRLS share; how the state is held is left to their solver."""
+"""FilterLearner: what MTWRLS and WRLS share; their solver decides how the state is held."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -46,7 +46,7 @@ class FilterLearner(Learner):
 
     @property
     def health(self) -> Health:
-        """What it has learned, and how its arithmetic is; with solver="local", variances are given the neighbours."""
+        """Samples learned and numerical condition; with solver="local", variances are given the neighbours' weights."""
         return self._solver.health(self.state, self.samples)
 
     @abstractmethod
@@ -64,14 +64,14 @@ class FilterLearner(Learner):
         self._solver.predict(self.state, X, tasks, mean, std)
 
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
-        if self._solver.can_move(batch):
+        if self._solver.moves_weights and batch.opens.any():
             return self._run_or_replay(self._run, batch, mean, std)
         return self._run(batch, mean, std)
 
     def _run(self, batch: Batch, mean: Floats, std: Floats) -> int:
         return self._solver.progressive(self.state, batch, mean, std)
 
-    def _learn_at_once(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
+    def _learn_one(self, x: Floats, y: float, position: int, weight: float, opens: bool) -> bool:
         return self._solver.learn_one(self.state, x, y, position, weight, opens)
 
     def _joined(self, graph: TaskGraph) -> Any:

@@ -35,7 +35,7 @@ class MomentLearner(Learner):
     state: Moments
     _solution: tuple[Moments, Floats] | None = None
 
-    def __init__(self, graph: TaskGraph, n_features: int, penalty: float) -> None:
+    def __init__(self, graph: TaskGraph, n_features: int, penalty: float = 1.0) -> None:
         self.penalty = positive(penalty, "penalty")
         super().__init__(graph, n_features)
 

@@ -10,9 +10,9 @@
 |        |           |           | TraceNorm: the sum of the singular values, so that they share a few combinations  |
 | G      |           | (T, d)    | Φ_t w_t − ψ_t in row t, the gradient of the data's term                           |
 
-Holds moments only, and solves from zero when a forecast is asked for after learning: by accelerated proximal gradient
+Holds moments only, and solves from zero when a forecast is requested after learning: by accelerated proximal gradient
 and, where that is slow, reweighted ridge regressions in between. It stops where a subgradient is 1e-9 of the gradient
-at zero, or as short as rounding allows; `optimality` measures how short, from moments and weights alone. A penalty of
+at zero, or as short as rounding allows; `optimality` measures it from moments and weights alone. A penalty of
 at least the dual norm of that gradient (its longest column, its largest singular value) makes all weights exactly zero.
 L21 takes features on any scale; TraceNorm mixes them, so bring them to about 1.
 
@@ -125,7 +125,7 @@ class NormLearner(MomentLearner):
             return W * (scale / largest / curvature / units)
 
     def _reweighted(self, W: Floats, problem: Problem) -> Floats:
-        """Return a ridge solution whose penalty touches the norm from above at one like it, or W if that is better.
+        """Return a ridge solution whose penalty touches the norm from above near it, or W if that is better.
 
         A ridge solution moves along all directions of Φ_t at the same speed, however unlike its eigenvalues.
         """

@@ -26,7 +26,7 @@ class ExactSolver(FilterSolver):
     def __init__(self, setting: Setting, is_blocked: bool) -> None:
         """Refuse a P that does not fit in memory."""
         graph, self.is_blocked = setting.graph, is_blocked
-        remedy = 'use solver="local", by a sparse graph and forgetting that fades all alike, or fewer tasks'
+        remedy = 'use solver="local", with a sparse graph and forgetting that fades all tasks alike, or fewer tasks'
         kind = "blocked" if is_blocked else "dense"
         insist_it_fits(graph.n_tasks * setting.n_features, f"solver={kind!r}: P", remedy)
         prior = Prior.of(graph.inverse[None], graph.dense_relation[None], setting.penalty, graph.tasks)
@@ -80,6 +80,6 @@ class ExactSolver(FilterSolver):
 
 
 def information_of(state: Filters) -> Floats:
-    """Return the inverse of P where the policy is guarded; elsewhere `base` is neither kept up nor used."""
+    """Return the inverse of P where the policy is guarded; elsewhere `base` is neither maintained nor used."""
     information: Floats = (state.base[0] + scipy.linalg.block_diag(*state.gained)) / state.totals[0, SCALE]
     return information

@@ -32,7 +32,7 @@ class Setting:
 
 
 class FilterSolver:
-    """Filters, whose state says all that is known; the solver itself only knows the setting."""
+    """Filters. All that was learned is in the state; the solver holds only the setting and the prior."""
 
     has_fixed_shapes = True
     is_joint: ClassVar[bool]  # whether one filter serves all tasks
@@ -40,6 +40,7 @@ class FilterSolver:
     def __init__(self, setting: Setting, prior: Prior) -> None:
         """Take the prior of the filters."""
         self.setting, self.prior = setting, prior
+        self.moves_weights = setting.forgetting.moves_weights  # so that a refused sample may have moved them
         fixed = setting.forgetting.has_fixed_steps
         self._steps = {opens: self.steps(Clock.of_one(opens)) for opens in (False, True)} if fixed else {}
 
@@ -50,10 +51,6 @@ class FilterSolver:
     def predict(self, state: Filters, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         """Predict into `mean`, and into `std` unless that is empty."""
         forecast_inplace(state, X, tasks, mean, std)
-
-    def can_move(self, batch: Batch) -> bool:
-        """Whether a sample that is refused may already have moved all weights."""
-        return self.setting.forgetting.moves_weights and bool(batch.opens.any())
 
     def progressive(self, state: Filters, batch: Batch, mean: Floats, std: Floats) -> int:
         """Predict and learn group by group; return how many samples could be learned."""
@@ -75,7 +72,7 @@ class FilterSolver:
         return symmetric(covariances(state))
 
     def health(self, state: Filters, samples: int) -> Health:
-        """Return how the arithmetic is, after that many samples."""
+        """Return the numerical condition after that many samples."""
         return Health.of(samples, int(state.guarded.sum()), variances(state), state.errors)
 
     @classmethod

@@ -1,7 +1,7 @@
 """The local solver of MT-WRLS, for many tasks on a sparse graph: each task's own block of P, and weights by iteration.
 
 Tasks are stored in an order that puts neighbours near each other in memory (reverse Cuthill–McKee). A task that leaves
-stays in the state, because what it has taught others depends on it, but no position refers to it any more.
+stays in the state, because what the others have learned from it depends on it, but no position refers to it.
 """
 
 import os
@@ -57,9 +57,10 @@ MOST_THREADS = 4  # memory bandwidth bounds a round, and more threads do not hel
 
 @final
 class LocalSolver:
-    """Keeps the weights within a tolerance of the exact solution, by O(d²) per task."""
+    """Keeps the weights within a tolerance of the exact solution, at a cost of O(d²) per task."""
 
     has_fixed_shapes = False  # tasks that have left are still in the state
+    moves_weights = False  # a sample is refused before anything moves
 
     def __init__(self, setting: Setting) -> None:
         """Refuse forgetting that does not fade all tasks alike."""
@@ -85,10 +86,6 @@ class LocalSolver:
     def predict(self, state: Local, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         """Predict into `mean`, and into `std` unless that is empty."""
         forecast_inplace(state, X, state.places[tasks], mean, std, 0, len(X))
-
-    def can_move(self, batch: Batch) -> bool:
-        """Whether a sample that is refused may have moved weights: here it is refused before."""
-        return False
 
     def progressive(self, state: Local, batch: Batch, mean: Floats, std: Floats) -> int:
         """Predict and learn group by group; return how many samples could be learned."""
@@ -140,7 +137,7 @@ class LocalSolver:
         raise AttributeError('no covariance with solver="local", which keeps none: use "blocked"')
 
     def health(self, state: Local, samples: int) -> Health:
-        """Return how the arithmetic is, after that many samples; variances are given the neighbours' weights."""
+        """Return the numerical condition after that many samples; variances are given the neighbours' weights."""
         variances = state.covariance[state.places].diagonal(axis1=1, axis2=2) * state.totals[0, SCALE]
         return Health.of(samples, 0, variances.ravel(), state.errors)
 
