@@ -27,7 +27,7 @@ OTHER_FOLDER = "choose another folder (--out)"
 
 
 def is_there(path: str | PathLike[str]) -> bool:
-    """Tell whether a path exists; a folder that may not be entered is an error."""
+    """Return whether a path exists; a folder without permission to enter is an error."""
     try:
         Path(path).stat()
     except PermissionError as error:
@@ -99,14 +99,14 @@ def remove_drafts(path: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
-# Whose a file is --------------------------------------------------------------------------------------------------
+# Marks of own files -----------------------------------------------------------------------------------------------
 
 
 def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None:
     """Refuse to overwrite a file that braided did not make, unless it is empty.
 
-    A mark that ends in a line break stands at the start of the file, any other near the start, or near the end of
-    Parquet.
+    A mark that ends in a line break must be the start of the file; any other may be near the start, or near the end
+    of Parquet.
     """
     if path.exists() and not path.is_file():
         raise FileError(f"can't write to {path} (not a regular file): {remedy}")
@@ -119,8 +119,8 @@ def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None
     sign = (mark or "").encode()
     marked = sign and (near.startswith(sign) if sign.endswith(b"\n") else sign in near)
     if near and not marked:
-        whose = "" if mark is None else ", and is not marked as a file that this command made"
-        raise FileError(f"{path} exists already{whose}: {remedy}, or move it away")
+        unmarked = "" if mark is None else ", and is not marked as a file that this command made"
+        raise FileError(f"{path} exists already{unmarked}: {remedy}, or move it away")
 
 
 def remove_own(marks: Mapping[Path, str]) -> None:

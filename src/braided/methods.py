@@ -55,7 +55,7 @@ Clock: TypeAlias = Literal["sample", "round"]
 Grid: TypeAlias = Mapping[str, tuple[float, ...]]
 
 PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
-FROM_PLAN: tuple[float, ...] = ()  # stands for the plan's own grid of forgetting factors
+FROM_PLAN: tuple[float, ...] = ()  # replaced by the forgetting factors of the plan
 NOVELTY = (1e-3, 1e-2, 1e-1)
 RIDGE = (1.0, 0.1, 0.01)
 STEP = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -79,7 +79,7 @@ class Inputs:
     """Which features a method sees."""
 
     neighbours: bool = False  # also the neighbours' changes, and the gap to their level
-    scaled: bool = False  # standardised on the training part
+    scaled: bool = False  # standardised on the tuning period
     bias: bool = True
 
     def lags(self, count: int, fill: bool = False, level: bool = False) -> Lags:
@@ -115,13 +115,13 @@ class Method:
 
     @property
     def family(self) -> str:
-        """What kind of method it is: in the report, this decides its colour."""
+        """What kind of method it is; the report has a colour for each."""
         learned = "batch" if self.batch else "multi-task" if self.shares else "single-task"
         return "naive" if self.naive else learned
 
     @property
     def hidden_seeds(self) -> int:
-        """The number of hidden layers to average over: one for a method without."""
+        """The number of hidden layers to average over; 1 for a method without one."""
         return HIDDEN_SEEDS if any("hidden" in stage for stage in self.stages) else 1
 
     def build(
@@ -136,8 +136,8 @@ class Method:
     ) -> Learner:
         """Return the learner with these parameters, without a hidden layer.
 
-        `per` is the clock by which MT-WRLS forgets. Without `guard`, recursive least squares that winds up breaks down.
-        `robust` is for methods that can be; their targets are expected to be about 1.
+        MT-WRLS forgets per sample or per round (`per`). Without `guard`, recursive least squares may wind up and break
+        down. `robust` is for methods that can be; their targets are expected to be about 1.
         """
         rest: dict[str, Any] = {name: value for name, value in parameters.items() if name not in ELSEWHERE}
         make = make or self.make

@@ -41,8 +41,8 @@ from braided.validate import count, insist_integers, insist_offsets
 
 MODEL_MARK = "braided model\n"
 MAGIC = MODEL_MARK.encode()
-VERSION = 3  # of what a file holds; older ones from OLDEST_VERSION on are converted when they are loaded
-OLDEST_VERSION = 2
+FILE_VERSION = 3  # of what a file holds; older ones from OLDEST_FILE_VERSION on are converted when they are loaded
+OLDEST_FILE_VERSION = 2
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Engine | LiveRounds
 MAPS = (ELM, Chain, Kernel, Lags, Scale, TaskGraph)
@@ -50,7 +50,7 @@ FORECASTING = (Choice, Clipping, Clock, Columns, LiveRounds, Origin, Position, R
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *POLICIES)}
 RENAMED_PARTS = {"Usual": Clipping}  # under their names of version 2
-PLAIN = (type(None), bool, int, float, str)
+PLAIN_TYPES = (type(None), bool, int, float, str)
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
@@ -81,7 +81,7 @@ def dumps(model: Model) -> bytes:
     arrays: list[np.ndarray[Any, Any]] = []
     tree = _pack(model, arrays)
     shapes = [{"dtype": array.dtype.str, "shape": array.shape} for array in arrays]
-    header = json.dumps({"version": VERSION, "arrays": shapes, "model": tree}, allow_nan=False).encode()
+    header = json.dumps({"version": FILE_VERSION, "arrays": shapes, "model": tree}, allow_nan=False).encode()
     body: list[Any] = [MAGIC, len(header).to_bytes(8, "little"), header]
     body += [array.ravel().view(np.uint8) for array in arrays]  # no copies
     checksum = hashlib.sha256()
@@ -91,7 +91,7 @@ def dumps(model: Model) -> bytes:
 
 
 def loads(data: bytes, name: str = "data") -> Any:
-    """Return the model that `dumps` gave these bytes for; `name` is for error messages.
+    """Return the model that `dumps` turned into these bytes; `name` is for error messages.
 
     The checksum finds damage, not malice: anyone can compute one. So every number is checked before it is used, and
     any failure on the way is reported as a fault of the file.
@@ -117,16 +117,16 @@ def _read(data: memoryview) -> Model:
     stop = start + int.from_bytes(data[len(MAGIC) : start], "little")
     header = json.loads(bytes(data[start:stop]), parse_constant=_refuse_constant)
     version = count(header["version"], "version")
-    if not OLDEST_VERSION <= version <= VERSION:
-        remedy = "update braided" if version > VERSION else "learn the model again"
-        raise FileError(f"has version {version}, this braided reads {OLDEST_VERSION} to {VERSION}: {remedy}")
+    if not OLDEST_FILE_VERSION <= version <= FILE_VERSION:
+        remedy = "update braided" if version > FILE_VERSION else "learn the model again"
+        raise FileError(f"has version {version}, this braided reads {OLDEST_FILE_VERSION} to {FILE_VERSION}: {remedy}")
     arrays = []
     for form in header["arrays"]:
         array = _array(data[stop:], form["dtype"], form["shape"])
         arrays.append(array.astype(array.dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
         stop += array.nbytes
     if stop != len(data):
-        raise InputError(f"{len(data) - stop} bytes belong to no array")
+        raise InputError(f"{len(data) - stop} bytes do not belong to any array")
     model = _Unpacker(arrays, version).unpack(header["model"])
     if not isinstance(model, Model):
         raise InputError(f"it holds a {type(model).__name__}")
@@ -151,7 +151,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     """Turn a value into JSON, with arrays set aside."""
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN_TYPES):
         return value
     if isinstance(value, np.ndarray):
         arrays.append(value.astype(value.dtype.newbyteorder("<"), order="C", copy=False))
@@ -160,7 +160,7 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         fields = value._asdict() if isinstance(value, Columns) else _fields(value)
         return {"part": type(value).__name__, "value": _pack(fields, arrays)}
     if isinstance(value, tuple | list):
-        if set(map(type, value)) <= set(PLAIN):  # in one go: tasks can be many
+        if set(map(type, value)) <= set(PLAIN_TYPES):  # in one go: tasks can be many
             return list(value)
         return [_pack(item, arrays) for item in value]
     if isinstance(value, dict):
@@ -171,7 +171,7 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return {"learner": type(value).__name__, "value": _pack(value.dump(), arrays)}
     if isinstance(value, Engine):
         return {"forecaster": _pack(value.dump(), arrays)}
-    raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only braided's own can")
+    raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only those of braided can")
 
 
 def _fields(part: Any) -> dict[str, Any]:
@@ -205,25 +205,20 @@ class _Unpacker:
         value = self.unpack(tree["value"])
         if "part" in tree:
             if self._version == 2 and tree["part"] == "LiveRounds":
-                value["columns"] = _columns(value["columns"]) if value["columns"] else None
-            return _columns(value) if tree["part"] == "Columns" else (PARTS | RENAMED_PARTS)[tree["part"]](**value)
+                value["columns"] = Columns.restore(value["columns"]) if value["columns"] else None
+            return (
+                Columns.restore(value) if tree["part"] == "Columns" else (PARTS | RENAMED_PARTS)[tree["part"]](**value)
+            )
         return _learner(tree["learner"]).restore(value)
 
 
-def _columns(names: Any) -> Columns:
-    columns = Columns.restore(names)
-    if columns is None:
-        raise InputError("the columns of a table are not names")
-    return columns
-
-
 def _engine_from_2(dumped: dict[str, Any]) -> dict[str, Any]:
-    """Convert what version 2 kept of a forecaster: its origin was a dictionary, of which unknown keys are dropped."""
+    """Convert a forecaster saved by version 2, in which its origin was a dictionary; unknown keys of it are dropped."""
     parts = dict(dumped["parts"])
     about = parts.pop("about")
     origin = {name: about[old] for name, old in _ORIGIN_IN_2.items() if old in about}
     if about.get("columns"):
-        origin["columns"] = _columns(about["columns"])
+        origin["columns"] = Columns.restore(about["columns"])
     if "choice" in about:
         held = about["choice"]
         best, single, *trials = (Trial(**trial) for trial in (held["best"], held["single"], *held["trials"]))
@@ -240,7 +235,7 @@ _POSITION_IN_2 = ("head_end", "head_rounds", "head_tasks", "parts", "finished")
 
 
 def _sparse(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_array:
-    """Return a sparse matrix whose indices stay within it: SciPy's own routines take that on trust."""
+    """Return a sparse matrix; its indices are checked here, as SciPy does not check them."""
     rows, columns = (count(length, "length of a sparse matrix", least=0) for length in shape)
     insist_offsets(indptr, "indptr", rows, len(data))
     insist_integers(indices, "indices", (len(data),), 0, columns - 1)
@@ -248,7 +243,7 @@ def _sparse(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_arra
 
 
 def _learner(name: str) -> type[Learner]:
-    """Find a learner by its name: braided's own, else the one of that name that was defined last."""
+    """Find a learner by its name: one of braided's, else the last one that was defined with that name."""
     if name in learners.__all__:
         return cast(type[Learner], getattr(learners, name))
     known = Learner.__subclasses__()

@@ -10,7 +10,7 @@ import sys
 import pandas as pd
 import pytest
 
-from braided.cli.encoding import NEAREST, replace_what_terminals_lack
+from braided.cli.encoding import ERROR_HANDLER, replace_what_terminals_lack
 from tests.cli.test_streams import GIVEN
 from tests.runs.tables import field
 
@@ -109,4 +109,4 @@ def test_each_terminal_gets_what_it_can_show(encoding, written, monkeypatch):
 
 def test_several_characters_in_a_row_are_replaced_once_each():
     replace_what_terminals_lack()
-    assert "a→→b…é".encode("ascii", NEAREST) == rb"a->->b...\xe9"
+    assert "a→→b…é".encode("ascii", ERROR_HANDLER) == rb"a->->b...\xe9"

@@ -429,7 +429,7 @@ def test_the_record_by_hand():
     errors = np.array([[-1.0, 2, 3, 4], [1.0, 2, 3, 4]])
     record.add(errors, np.array([np.nan, 2.0]), np.array([0, 0]), np.array([0, 1]), 2)
     assert record.squares.tolist() == [[2, 8, 18, 32]]
-    assert (record.intervals[0], record.coverage) == (1, 1.0)
+    assert (record.intervals[0], record.covered[0]) == (1, 1)
 
 
 def test_after_a_breakdown_nothing_before_has_changed_however_the_rounds_are_cut():

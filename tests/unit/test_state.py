@@ -73,7 +73,7 @@ def test_a_file_cut_short_is_found(model):
 
 
 def test_a_newer_version_is_refused(model, monkeypatch):
-    monkeypatch.setattr("braided.state.VERSION", 99)
+    monkeypatch.setattr("braided.state.FILE_VERSION", 99)
     data = dumps(model)
     monkeypatch.undo()
     with pytest.raises(bd.FileError, match=r"file\.braided has version 99, this braided reads 2 to 3: update braided"):
@@ -81,7 +81,7 @@ def test_a_newer_version_is_refused(model, monkeypatch):
 
 
 def test_an_older_version_is_refused(model, monkeypatch):
-    monkeypatch.setattr("braided.state.VERSION", 1)
+    monkeypatch.setattr("braided.state.FILE_VERSION", 1)
     data = dumps(model)
     monkeypatch.undo()
     with pytest.raises(bd.FileError, match="has version 1, this braided reads 2 to 3: learn the model again"):

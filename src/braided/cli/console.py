@@ -109,14 +109,14 @@ def show_record(forecaster: Engine) -> None:
 
 def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:
     """Print one forecast per line, as CSV or JSON, or a table."""
-    from braided.runs.output import LINE, as_csv, as_json, lines_of
+    from braided.runs.output import LINE_FIELDS, as_csv, as_json, lines_of
 
     if form == "table":
         from rich.table import Table as RichTable
         from rich.text import Text
 
         shown = RichTable(box=None, pad_edge=False)
-        for column in LINE:
+        for column in LINE_FIELDS:
             shown.add_column(column, justify="left" if column in ("time", "stream") else "right")
         for row in lines_of(made, is_utc):
             cells = ("" if cell is None else f"{cell:g}" if isinstance(cell, float) else cell for cell in row)
@@ -124,7 +124,7 @@ def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = Tru
         console().print(shown)
         return
     if form == "csv" and header:
-        print(",".join(LINE))
+        print(",".join(LINE_FIELDS))
     for row in lines_of(made, is_utc):
         print(as_csv(row) if form == "csv" else as_json(row, ascii_only=not shows_everything()))
     sys.stdout.flush()

@@ -6,19 +6,19 @@ import codecs
 import io
 import sys
 
-NEAREST = "braided-nearest"  # the name of the error handler
+ERROR_HANDLER = "braided-nearest"  # the name of the error handler
 SIMILAR = ("“”‘’−–—─━•×·µ²₀ℓ\xa0", "\"\"''-----*x.u20l ")  # characters, and the plain one for each
 LONGER = {"…": "...", "≥": ">=", "≤": "<=", "→": "->"}
 GREEK = {"λ": "lambda", "σ": "sigma", "γ": "gamma", "ν": "nu", "η": "eta", "ρ": "rho", "χ": "chi"}
-PLAIN = dict(zip(*SIMILAR, strict=True)) | LONGER | GREEK
+PLAIN_FOR = dict(zip(*SIMILAR, strict=True)) | LONGER | GREEK
 
 
 def replace_what_terminals_lack() -> None:
     """Let standard output and error replace what their encoding lacks."""
-    codecs.register_error(NEAREST, _nearest)
+    codecs.register_error(ERROR_HANDLER, _nearest)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=NEAREST)
+            stream.reconfigure(errors=ERROR_HANDLER)
 
 
 def shows_everything() -> bool:
@@ -31,4 +31,4 @@ def _nearest(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
-    return "".join(PLAIN.get(one) or one.encode("ascii", "backslashreplace").decode() for one in lacking), error.end
+    return "".join(PLAIN_FOR.get(one) or one.encode("ascii", "backslashreplace").decode() for one in lacking), error.end

@@ -30,7 +30,9 @@ def live(
     columns: opt.Columns,
     learning: opt.Learning,
     start: opt.Start,
-    keep_constant: Annotated[bool, typer.Option("--keep-constant", hidden=True)] = False,  # as lines always are
+    keep_constant: Annotated[
+        bool, typer.Option("--keep-constant", hidden=True)
+    ] = False,  # accepted, as live always keeps them
     save: Annotated[
         Path | None, typer.Option(help="Where the model is saved; if the file exists, it is continued.")
     ] = None,
@@ -43,7 +45,7 @@ def live(
     max_ahead: Annotated[
         int,
         typer.Option(
-            help="Steps of the clock by which a line may lie ahead; lines further ahead are set aside until three "
+            help="How many steps ahead of the clock a line may be; lines further ahead are set aside until three "
             "rounds in a row confirm them. 0 accepts every time.",
             min=0,
         ),

@@ -76,7 +76,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Learning:
-    """What is learned, and by which methods."""
+    """What is learned, and with which methods."""
 
     method: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""A synthetic wind field: related series whose relation is known to come from a flow.
+"""A synthetic wind field: related series, with relations that come from a flow.
 
 Eddies of many sizes, a sum of waves with random directions, are carried over the sites by a mean wind that drifts in
 strength and direction, while they slowly change; now and then a front passes, site after site. What a site upstream
@@ -22,7 +22,7 @@ from braided.validate import count
 MINUTES = 5  # between steps
 EXTENT = 10.0  # km, the side of the square in which the sites lie
 EDDIES = 96
-SMALLEST = 8.0  # km; five minutes carry it a quarter of its size
+SMALLEST_EDDY = 8.0  # km; five minutes carry it a quarter of its size
 FRONT_EVERY = 36.0  # hours, on average
 
 
@@ -38,7 +38,7 @@ def wind_field(seed: int, steps: int = 24_000, sites: int = 10) -> Panel:
     carried = np.cumsum(velocity, axis=0) * MINUTES / 60.0
 
     wind = np.repeat(speed[:, None], sites, axis=1)
-    sizes = np.exp(rng.uniform(np.log(SMALLEST), np.log(80.0), EDDIES))  # km
+    sizes = np.exp(rng.uniform(np.log(SMALLEST_EDDY), np.log(80.0), EDDIES))  # km
     for size in sizes:
         angle, phase, turn = rng.uniform(0.0, 2 * np.pi, 3)
         wave = 2 * np.pi / size * np.array([np.cos(angle), np.sin(angle)])

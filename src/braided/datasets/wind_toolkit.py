@@ -18,7 +18,7 @@ from os import PathLike
 
 import numpy as np
 
-from braided.datasets.wind_toolkit_files import UNITS, Rows, Span, WindFile, check_size, find
+from braided.datasets.wind_toolkit_files import VARIABLES, Rows, Span, WindFile, check_size, find
 from braided.errors import InputError
 from braided.tables.panel import Panel
 from braided.types import Floats, Ints
@@ -49,7 +49,7 @@ def read_wind_toolkit(
     in older CSV files that don't name their time zone: those stay as they are.
     """
     high = positive(height, "height")
-    unit = UNITS[choice(variable, "variable", tuple(UNITS))]
+    unit = VARIABLES[choice(variable, "variable", tuple(VARIABLES))]
     span = _span(start, end)
     files = find([paths] if isinstance(paths, str | PathLike) else paths)
     chosen = _choose(files, near, sites, within_km)
@@ -187,7 +187,7 @@ def _merged(parts: list[Rows], sites: list[str], variable: str) -> tuple[Ints, F
 
         for row, column in np.argwhere(np.isinf(new) | (new < 0)):
             what = f"site {rows.names[column]} has the {variable} {place(row, column)}"
-            raise InputError(f"{what}: if that stands for a missing value, write NaN there; else download it again")
+            raise InputError(f"{what}: if that means a missing value, write NaN there; else download it again")
         for row, column in np.argwhere((before != new) & ~np.isnan(before) & ~np.isnan(new)):
             also = f"and {before[row, column]:g} in a file before it"
             raise InputError(f"site {rows.names[column]} has {place(row, column)}, {also}: give one of them")

@@ -20,8 +20,8 @@ from braided.errors import FileError, InputError
 from braided.files import is_there, reading
 from braided.types import Floats, Ints, Times
 
-SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
-UNITS = {"wind speed": "m/s", "wind direction": "degrees"}  # variables with the same unit in all formats
+WIND_SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
+VARIABLES = {"wind speed": "m/s", "wind direction": "degrees"}  # and their units, the same in all formats
 PLACE = ("latitude", "longitude")  # in degrees
 MAX_VALUES = 500_000_000  # 4 GB
 DAMAGED = "it may be cut short; download it again"
@@ -50,10 +50,10 @@ def find(paths: Iterable[str | PathLike[str]]) -> list[WindFile]:
             raise FileError(f"{path} does not exist: check the path")
         with reading(path):
             inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
-        known = [own for own in inside if own.name.lower().endswith(SUFFIXES) and not own.name.startswith("._")]
+        known = [own for own in inside if own.name.lower().endswith(WIND_SUFFIXES) and not own.name.startswith("._")]
         if not known:
             what = "has no file" if path.is_dir() else "is not a file"
-            raise FileError(f"{path} {what} of the WIND Toolkit: their names end in {', '.join(SUFFIXES)}")
+            raise FileError(f"{path} {what} of the WIND Toolkit: their names end in {', '.join(WIND_SUFFIXES)}")
         found += known
     if not found:
         raise InputError("paths is empty: give at least one file or folder")

@@ -1,4 +1,4 @@
-"""Clock: times as integers, typical steps, gaps, the next time; and both as short text, for errors and reports."""
+"""Clock: times as integers, typical steps, gaps, the next time; and times and steps as short text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAP_FACTOR = 1.5  # a step longer than this multiple of `Clock.longest` is a gap
 NEVER = -(2**63)  # the time of the last round, before the first
 LARGEST_STAMP = 2**62 - 1  # so that a time plus a step fits 64 bits
 DAY = 86_400_000_000  # microseconds
-UNITS = {"day": DAY, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
+TIME_UNITS = {"day": DAY, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "µs": 1}
 
 
 def as_stamps(times: Times) -> Ints:
@@ -36,7 +36,7 @@ class Clock:
     """
 
     step: int = 1  # the most frequent one, in microseconds or whole numbers
-    longest: int = 1  # the length that nine of ten steps do not exceed
+    longest: int = 1  # the 90th percentile of the steps
     weekdays: tuple[int, ...] = ()  # the most frequent step after each day of the week, if they are days
     monthly: bool = False
 
@@ -86,7 +86,7 @@ class Clock:
 
 
 def _mode(steps: Ints) -> int:
-    """The most frequent step, of several the shortest."""
+    """The most frequent step; the shortest of several."""
     values, counts = np.unique(steps, return_counts=True)
     return int(values[np.argmax(counts)])
 
@@ -99,7 +99,7 @@ def step_in_words(step: int, is_dated: bool) -> str:
     """
     if not is_dated:
         return f"{step:,}"
-    unit, size = next((unit, size) for unit, size in UNITS.items() if step % size == 0)
+    unit, size = next((unit, size) for unit, size in TIME_UNITS.items() if step % size == 0)
     return f"{step // size:,} {unit}{'s' * (unit == 'day' and step != size)}"
 
 

@@ -380,7 +380,7 @@ class Engine:
         parts = {"learner": self.learner, "lags": held.lags, "graph": held.graph, "units": held.units}
         parts |= {"single": self.single, "extras": held.scale, "clock": held.clock, "coverage": self.coverage}
         parts |= {"origin": self.origin, "clips": held.clips}
-        state = {name: getattr(self, attribute) for name, attribute in STATE.items()}
+        state = {name: getattr(self, attribute) for name, attribute in SAVED_STATE.items()}
         waiting = [list(self._waiting), list(self._waiting.values())]
         return {"parts": parts, "state": state, "clipping": held.clipping, "waiting": waiting}
 
@@ -388,7 +388,7 @@ class Engine:
     def restore(cls, dumped: Mapping[str, Any]) -> Engine:
         """Return the forecaster that `dump` described; raise InputError if its parts are inconsistent."""
         given = dumped["parts"]
-        for name, kinds in PARTS.items():
+        for name, kinds in SAVED_PARTS.items():
             if not isinstance(given[name], kinds):
                 raise InputError(f"{name} is a {type(given[name]).__name__}")
         lags, graph, units, scale = (given[name] for name in ("lags", "graph", "units", "extras"))
@@ -398,7 +398,7 @@ class Engine:
         preparation.clipping = dumped["clipping"]
         rest = {name: given[name] for name in ("single", "coverage", "origin")}
         forecaster = cls(given["learner"], preparation, **rest)
-        for name, attribute in STATE.items():
+        for name, attribute in SAVED_STATE.items():
             setattr(forecaster, attribute, dumped["state"].get(name, getattr(forecaster, attribute)))
         forecaster.columns = list(task_keys(forecaster.columns))
         forecaster._waiting = dict(zip(*dumped["waiting"], strict=True))
@@ -437,7 +437,7 @@ class Engine:
         return f"Engine({self.learner!r}, {self.preparation.lags!r}) after {seen}"
 
 
-PARTS: dict[str, Any] = {  # what is saved, and its type
+SAVED_PARTS: dict[str, Any] = {  # what is saved, and its type
     "learner": Learner,
     "lags": Lags,
     "graph": TaskGraph,
@@ -449,7 +449,7 @@ PARTS: dict[str, Any] = {  # what is saved, and its type
     "clips": bool,
     "origin": Origin,
 }
-STATE = {  # what is saved, by name, and the attribute that holds it
+SAVED_STATE = {  # what is saved, by name, and the attribute that holds it
     **{name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)},
     **{name: f"_{name}" for name in ("recent", "recent_extras", "calibration")},
 }

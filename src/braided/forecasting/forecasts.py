@@ -19,7 +19,7 @@ class Forecasts(NamedTuple):
     names: tuple[TaskKey, ...]
     actual: Floats  # (n,) the value; NaN where it is not known yet
     forecast: Floats  # (n,)
-    low: Floats  # (n,) of the interval; NaN where there is none yet
+    low: Floats  # (n,) ends of the interval; NaN where there is none yet
     high: Floats
 
     @property
@@ -35,7 +35,7 @@ class Forecasts(NamedTuple):
 
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:
     """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
-    filled = [one for one in pieces if len(one.times)] or pieces[:1]  # of none, the kind of time may not be known
+    filled = [one for one in pieces if len(one.times)] or pieces[:1]  # empty pieces may have the wrong kind of time
     columns = [name for name in Forecasts._fields if name != "names"]
     arrays = {name: np.concatenate([getattr(one, name) for one in filled]) for name in columns}
     return Forecasts(names=pieces[-1].names, **arrays)

@@ -2,8 +2,8 @@
 
 | step     | what it does                                                                                        |
 |----------|-----------------------------------------------------------------------------------------------------|
-| gaps     | a row without values stands for a gap in time, so that lags do not reach across (`Clock.gaps`)      |
-| units    | values become levels about 0 whose changes are about 1 (`Units`); further columns are standardised  |
+| gaps     | a row without values marks a gap in time, so that lags do not reach across it (`Clock.gaps`)      |
+| units    | values become levels about 0, with changes about 1 (`Units`); further columns are standardised  |
 | features | levels become lags and other features of the next step (`Lags`)                                     |
 | clipping | features are clipped at ten times their typical size (`Clipping`)                                   |
 

@@ -25,7 +25,7 @@ class Record:
     counts: Floats  # (T,) forecasts scored
     squares: Floats  # (T, 4), of CONTENDERS
     intervals: Floats  # (T,) forecasts with an interval
-    covered: Floats  # (T,) values that lay in theirs
+    covered: Floats  # (T,) values inside their interval
     curve: Floats = field(default_factory=lambda: np.zeros((BINS, 5)))  # counts and squares, bin by bin
     width: int = 1  # rounds per bin
     rounds: int = 0  # scored
@@ -75,9 +75,3 @@ class Record:
         """Root mean square errors (T, 4), in units of each task's scale; NaN for a task without forecasts."""
         counts = np.where(self.counts > 0, self.counts, np.nan)[:, None]
         return np.sqrt(self.squares / counts)
-
-    @property
-    def coverage(self) -> float:
-        """Share of the values that lay in their interval; NaN without any."""
-        total = float(self.intervals.sum())
-        return float(self.covered.sum()) / total if total else np.nan

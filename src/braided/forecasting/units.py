@@ -12,7 +12,7 @@ from braided.types import Floats, Ints
 from braided.validate import LARGEST_VALUE, insist_numbers
 
 LARGEST_LEVEL = 1e100  # in units
-CENTRE_VALUES = 20  # the centre is the median of the first ones: more would reveal where a task is going
+CENTRE_VALUES = 20  # the centre is the median of the first ones: more would leak the future
 CLIP_CHANGES_AT = 10.0  # times their typical size, when the scale is measured
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
@@ -30,7 +30,7 @@ class Units:
     """
 
     centre: Floats  # (T,) median of the first 20 values
-    scale: Floats  # (T,) root mean square of the changes, the largest of which are clipped at ten times the others'
+    scale: Floats  # (T,) root mean square of the changes, the largest of them clipped
     logarithm: bool = False
 
     def __post_init__(self) -> None:
@@ -94,9 +94,10 @@ def without_too_large(values: Floats) -> tuple[Floats, int]:
 
 
 def _mean_square(squares: Floats, counts: Ints) -> Floats:
-    """Return the mean of each column, its largest entries clipped at a hundred times the mean of the rest.
+    """Return the mean of each column, with its largest entries clipped at a hundred times the mean of the rest.
 
-    The largest are a twentieth, and at least two, as one wild value makes two; they are not clipped if the rest is 0.
+    The largest are a twentieth, and at least two, as one wild value makes two wild changes. If the rest is 0, nothing
+    is clipped.
     """
     n, largest = len(squares), np.maximum(counts // 20, 2)
     below = np.vstack([np.zeros_like(counts, np.float64), np.sort(squares, axis=0).cumsum(axis=0)])

@@ -33,10 +33,6 @@ class Ahead:
     def __init__(self, rows: list[Row]) -> None:
         self.rounds = [Kept(row, 0) for row in rows]
 
-    def clear(self) -> None:
-        """Forget them: a line arrived that was not too far ahead."""
-        self.rounds = []
-
     def keep(self, row: Row, number: int, limit: int) -> list[Kept]:
         """Set a row aside, or return the rounds that are to be believed now, with this one as the last."""
         rounds = [kept for kept in self.rounds if kept.row.time <= row.time]  # a later one was wrong

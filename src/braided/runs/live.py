@@ -150,7 +150,7 @@ class Live:
         latest, limit = self._latest, self._limit()
         if latest is not None and limit is not None and row.time - latest > limit:
             return self._keep_or_believe(row, number, limit)
-        self._ahead.clear()
+        self._ahead.rounds = []
         return self._add(row, number)
 
     def _doubt(self, line: str | bytes, number: int, error: InputError) -> list[Forecasts]:
@@ -268,7 +268,7 @@ class Live:
 
     @property
     def _latest(self) -> int | None:
-        """The latest time that is believed."""
+        """The latest time, without rounds that were set aside."""
         return self._last if self._round is None else self._round.time
 
     def _measured(self) -> Clock | None:
@@ -280,7 +280,7 @@ class Live:
         return Clock.measure(times) if len(times) > 1 else None
 
     def _limit(self) -> int | None:
-        """The limit of how far after the latest time a row may lie, if there is one yet."""
+        """How far after the latest time a row may lie; None while there is no limit."""
         if self._max_ahead and self._clock is not None:
             return self._max_ahead * max(self._clock.step, self._clock.longest)
         if self._max_ahead and self._gathered and self._round is not None and self._last is not None:
@@ -288,7 +288,7 @@ class Live:
         return None
 
     def _keep_or_believe(self, row: Row, number: int, limit: int) -> list[Forecasts]:
-        """Set a row aside; or, if enough of them have come, believe the jump and learn them all."""
+        """Set a row aside; or, if enough of them have arrived, believe the jump and learn them all."""
         believed = self._ahead.keep(row, number, limit)
         if not believed:
             self.set_aside += 1
@@ -319,7 +319,7 @@ class Live:
         return row.time > first.time or (row.time == first.time and not row.values.keys() & first.values.keys())
 
     def _drop_latest_round(self, number: int, row: Row) -> None:
-        """Set the latest round aside; the one before it is open again if the row belongs to it."""
+        """Set the latest round aside, and reopen the one before it if the row belongs to that."""
         dropped = self._gathered.pop() if self._round is None else self._round
         begun_by = f"line {self._latest_lines[0]}" if any(self._latest_lines[:1]) else "an earlier run"
         self.set_aside += len(self._latest_lines)

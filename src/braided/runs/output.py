@@ -25,10 +25,10 @@ from braided.tables.cells import to_seconds
 from braided.types import Times
 
 FORECASTS_MARK = mark_of("forecasts")
-LINE = ("time", "stream", "forecast", "low", "high")
-COLUMNS = ("time", "stream", "actual", "forecast", "low", "high")
-SUFFIXES = (".parquet", ".csv")
-YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads, and people know, those between
+LINE_FIELDS = ("time", "stream", "forecast", "low", "high")
+FORECAST_COLUMNS = ("time", "stream", "actual", "forecast", "low", "high")
+FORECAST_SUFFIXES = (".parquet", ".csv")
+FOUR_DIGIT_YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads the years between these
 
 
 @final
@@ -36,8 +36,8 @@ class ForecastFile:
     """A file of forecasts in the making; `parts` parts of it are complete already."""
 
     def __init__(self, path: Path, parts: int = 0, is_utc: bool = False) -> None:
-        if path.suffix not in SUFFIXES:
-            raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(SUFFIXES)}")
+        if path.suffix not in FORECAST_SUFFIXES:
+            raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(FORECAST_SUFFIXES)}")
         self.path, self.parts, self.is_utc = path, parts, is_utc
         self._folder = path.with_name(f".{path.name}.parts")
         self._writer: Any = None
@@ -124,7 +124,7 @@ class ForecastFile:
 
 def forecasts_mark(path: Path) -> str:
     """Return what a file of forecasts is recognised by: a CSV by its header."""
-    return ",".join(COLUMNS) + "\n" if path.suffix == ".csv" else FORECASTS_MARK
+    return ",".join(FORECAST_COLUMNS) + "\n" if path.suffix == ".csv" else FORECASTS_MARK
 
 
 def _link(parts: list[Path], draft: Path) -> None:
@@ -158,7 +158,7 @@ def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
     """Return forecasts as an Arrow table, with nulls for what is not known."""
     import pyarrow as pa
 
-    numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in COLUMNS[2:]}
+    numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in FORECAST_COLUMNS[2:]}
     names = pa.array([str(name) for name in forecasts.names])
     streams = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
     stamps = pa.array(times)
@@ -170,7 +170,7 @@ def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
 def _csv_times(times: Times, is_utc: bool) -> Times:
     """Return times as Arrow writes them into a CSV; as text where their years do not have four digits."""
     times = to_seconds(times)
-    if times.dtype.kind != "M" or not ((times < YEARS[0]) | (times >= YEARS[1])).any():
+    if times.dtype.kind != "M" or not ((times < FOUR_DIGIT_YEARS[0]) | (times >= FOUR_DIGIT_YEARS[1])).any():
         return times
     return np.char.replace(_iso(times, is_utc), "T", " ")
 
@@ -180,17 +180,17 @@ def _iso(times: Times, is_utc: bool) -> Times:
 
 
 def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield the fields of a `LINE` per forecast; None for what is not known."""
+    """Yield the `LINE_FIELDS` of each forecast; None for what is not known."""
     times = to_seconds(forecasts.times)
     shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
-    numbers = (getattr(forecasts, name).tolist() for name in LINE[2:])
+    numbers = (getattr(forecasts, name).tolist() for name in LINE_FIELDS[2:])
     for time, stream, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
         yield time, stream, *(None if bound != bound else bound for bound in bounds)
 
 
 def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:
     """Return a line as a JSON object; `ascii_only` where the output can hold nothing else."""
-    return json.dumps(dict(zip(LINE, line, strict=True)), ensure_ascii=ascii_only)
+    return json.dumps(dict(zip(LINE_FIELDS, line, strict=True)), ensure_ascii=ascii_only)
 
 
 def as_csv(line: tuple[Any, ...]) -> str:
@@ -228,7 +228,7 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
             found += file.metadata.row_group(first).num_rows
         table = file.read_row_groups([*range(first, file.num_row_groups)], use_threads=False)
     table = table.slice(max(table.num_rows - rows, 0))
-    columns = {name: table[name].to_numpy() for name in COLUMNS}
+    columns = {name: table[name].to_numpy() for name in FORECAST_COLUMNS}
     if columns["time"].dtype.kind == "O":  # text, which Arrow does not take for dates: see _csv_times
         columns["time"] = np.array([text.removesuffix("Z") for text in columns["time"]], "datetime64[us]")
     return columns

@@ -28,7 +28,7 @@ CHOICE_MARK = mark_of("choice")
 class Settings:
     """What decides the forecasts of a table."""
 
-    methods: tuple[str, ...] = ()  # to choose among; defaults to `trials.DEFAULT`
+    methods: tuple[str, ...] = ()  # to choose among; defaults to `trials.DEFAULT_METHODS`
     parameters: Parameters = field(default_factory=dict)  # of the one method, instead of a search
     single: Parameters = field(default_factory=dict)  # of the baseline, likewise
     tune: float = 0.2  # the leading share

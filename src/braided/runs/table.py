@@ -31,7 +31,7 @@ from braided.files import (
 from braided.forecasting import Engine, Forecasts, Position, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
-from braided.runs.output import COLUMNS, ForecastFile, forecasts_mark
+from braided.runs.output import FORECAST_COLUMNS, ForecastFile, forecasts_mark
 from braided.runs.start import Settings, choose, load_forecaster, start
 from braided.runs.trials import TRIALS_MARK, Progress, silent
 from braided.runs.tuning_period import TuningPeriod
@@ -157,7 +157,7 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "--keep-constant": settings.keep_constant,
         "tuned until": settings.tuned_until,
         "--model": settings.model,
-        "columns of the forecasts": COLUMNS,  # other ones can't be appended to
+        "columns of the forecasts": FORECAST_COLUMNS,  # other ones can't be appended to
         "version": __version__,
     }
 

@@ -29,13 +29,13 @@ from braided.version import __version__
 Progress: TypeAlias = Callable[[str, float], None]  # what is being done, and which share of it is
 
 SINGLE = METHODS["wrls"]  # one filter per stream, the baseline
-DEFAULT = tuple(METHODS[name] for name in ("mt-wrls", "mt-wrls-neighbours", "wrls", "wrls-neighbours"))
+DEFAULT_METHODS = tuple(METHODS[name] for name in ("mt-wrls", "mt-wrls-neighbours", "wrls", "wrls-neighbours"))
 TRIALS_MARK = mark_of("trials")
-FORGETTING = (1.0, 0.999, 0.995, 0.99, 0.98, 0.95)  # per round: memories of ever, 1000, 200, 100, 50, 20 rounds
-HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
-INFORMATIVE_STREAMS = 10  # whose samples count there: more of them move together, and add little
-TRIAL_SECONDS = 1.0  # that one trial may take, data
-PARALLEL_SECONDS = 5.0  # of trials, from which several processes are worth starting
+FORGETTING = (1.0, 0.999, 0.995, 0.99, 0.98, 0.95)  # per round: memories of all, 1000, 200, 100, 50 and 20 rounds
+SHORT_MEMORY_HANDICAP = 1.0  # of the shortest memory, in units of 1/√samples
+INFORMATIVE_STREAMS = 10  # counted in Trial.samples: more streams move together, and add little
+TRIAL_SECONDS = 1.0  # that one trial may take, at most about
+PARALLEL_SECONDS = 5.0  # of trials; beyond this, several processes are worth starting
 
 
 def silent(what: str, share: float) -> None:
@@ -46,7 +46,7 @@ def rank(trial: Trial) -> float:
     """Return the score with a handicap for short memories: on few samples they win by luck, and then lose."""
     forgetting = trial.parameters.get("forgetting")
     place = FORGETTING.index(forgetting) if forgetting in FORGETTING else 0
-    handicap = HANDICAP * place / (len(FORGETTING) - 1) / np.sqrt(max(trial.samples, 1))
+    handicap = SHORT_MEMORY_HANDICAP * place / (len(FORGETTING) - 1) / np.sqrt(max(trial.samples, 1))
     return by_score(trial) + handicap
 
 
@@ -57,7 +57,7 @@ def _key(trial: Trial) -> str:
 def methods_for(names: Sequence[str]) -> list[Method]:
     """Return the methods to choose among: those named, or the default four."""
     if not names:
-        return list(DEFAULT)
+        return list(DEFAULT_METHODS)
     methods = [find_method(name) for name in names]
     for method in methods:
         if method.make is None or method.batch:
@@ -115,7 +115,7 @@ def search(
 
 
 class _Bench:
-    """Runs trials, several at once, and remembers them."""
+    """Runs trials in parallel, and remembers them."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ def _trials(period: TuningPeriod, method: Method, pool: list[Parameters], rounds
 
 
 def _data_of(period: TuningPeriod) -> dict[str, Any]:
-    """The data and settings that trials belong to: those of others are of no use."""
+    """The data and settings that trials belong to, so that they are not used with others."""
     values = sha256(as_stamps(period.times).tobytes() + period.values.tobytes() + period.extras.tobytes()).hexdigest()
     data = {"braided": __version__, "tasks": list(period.tasks), "lags": period.lags, "logarithm": period.logarithm}
     return data | {"robust": period.robust, "values": values}

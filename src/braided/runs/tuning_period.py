@@ -1,7 +1,7 @@
 """Tuning period: the leading rounds of a table, on which units are measured, the graph built and methods tuned.
 
 A few streams are all tied to each other, with an exact solver. Of many streams, each is tied to the most similar ones,
-with a solver whose cost per sample does not grow with their number; methods are tuned on some regions of that graph.
+by a solver with a cost per sample that does not grow with their number; methods are tuned on parts of that graph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from braided.tables import Chunk
 from braided.types import Floats, Times
 from braided.validate import LARGEST_VALUE
 
-ROBUST_BEYOND = 5.0  # deviations: a larger innovation weighs less
+ROBUST_BEYOND = 5.0  # deviations: larger innovations have less weight
 DEFAULT_LAGS = 9  # fewer where the tuning period is short
 EXACT_UP_TO = 300  # streams · (lags + 1) up to which every stream is tied to every other
 NEAREST_STREAMS = 20  # that each is tied to, beyond that
@@ -120,7 +120,7 @@ class TuningPeriod:
 
     @cached_property
     def graph(self) -> TaskGraph:
-        """Spearman correlations of the changes; a stream like no other stays alone."""
+        """Spearman correlations of the changes; a stream that is not similar to any other has no ties."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "no similarity")
             k = NEAREST_STREAMS if len(self.tasks) * (self.lags + 1) > EXACT_UP_TO else None

@@ -18,9 +18,9 @@ from braided.version import __version__
 
 SMALLEST_VALUE = 1e-150  # so that squares do not vanish
 WINDOWS = 30
-LENGTH = 400  # points in a window
-SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
-FORGETTING = (1.0, 0.8, 0.6, 0.4, 0.2, 0.01)  # the paper's, per sample of any task
+WINDOW_LENGTH = 400  # points in a window
+TUNING_SHARES = {"I": 0.275, "II": 0.45}  # of a window to tune on: the paper's two experiments
+PAPER_FORGETTING = (1.0, 0.8, 0.6, 0.4, 0.2, 0.01)  # the paper's, per sample of any task
 SHORTEST_WINDOW = 40  # points, so that both parts are long enough to compare methods
 METRICS = ("rmse", "mae", "rmse_to_no_change", "mae_to_no_change", "rmse_to_last_change", "mae_to_last_change")
 
@@ -32,12 +32,12 @@ class Plan:
 
     data: str
     starts: tuple[int, ...]  # first steps of the windows
-    length: int = LENGTH
-    splits: dict[str, int] = field(default_factory=lambda: splits_of(LENGTH))  # steps to tune on, by experiment
+    length: int = WINDOW_LENGTH
+    splits: dict[str, int] = field(default_factory=lambda: splits_of(WINDOW_LENGTH))  # steps to tune on, by experiment
     lags: int = 9
     seed: int = 0
     logarithm: bool = False  # of the levels, so that differences are growth rates
-    forgetting: tuple[float, ...] = FORGETTING  # what σ is tuned among
+    forgetting: tuple[float, ...] = PAPER_FORGETTING  # what σ is tuned among
     per: Clock = "sample"  # what MT-WRLS forgets by; single filters by their own samples
     methods: tuple[str, ...] = tuple(METHODS)
 
@@ -79,7 +79,7 @@ class Unit(NamedTuple):
 
 def splits_of(length: int) -> dict[str, int]:
     """Return how many steps of a window the paper's two experiments tune on."""
-    return {name: round(share * length) for name, share in SHARES.items()}
+    return {name: round(share * length) for name, share in TUNING_SHARES.items()}
 
 
 def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
@@ -95,7 +95,7 @@ def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple
             f"{panel.name}: the longest stretch in which no task lacks a value has {longest} steps, and {plan.lags} "
             f"lags, a tuning period and a test period need {SHORTEST_WINDOW}: fill gaps, or leave out tasks with many"
         )
-    length = min(LENGTH, longest)
+    length = min(WINDOW_LENGTH, longest)
     plan = replace(plan, length=length, splits=splits_of(length))
     return replace(plan, starts=_draw(panel, plan, windows))
 

@@ -17,7 +17,7 @@ from braided.features.lags import Samples
 from braided.forecasting import Parameters, Preparation, Trial
 from braided.graph import TaskGraph
 from braided.methods import Inputs, Make, Method
-from braided.study.plan import LENGTH, METRICS, Plan, Unit
+from braided.study.plan import METRICS, WINDOW_LENGTH, Plan, Unit
 from braided.tuning import Tuner, by_score
 from braided.types import Floats
 
@@ -42,7 +42,7 @@ class Window:
 
     def every(self, method: Method) -> int:
         """Return the rounds between refits, in proportion to the window."""
-        return max(round(method.every * len(self.levels) / LENGTH), 1)
+        return max(round(method.every * len(self.levels) / WINDOW_LENGTH), 1)
 
     def parts(self, inputs: Inputs, hidden: int = 0, seed: int = 0) -> tuple[Samples, Samples]:
         """Return the samples of the tuning and the test period; lags of the latter reach back into the former.

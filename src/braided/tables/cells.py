@@ -63,7 +63,7 @@ def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
 
 
 def is_utc(kind: Any) -> bool:
-    """Tell whether times of an Arrow type had UTC offsets."""
+    """Return whether times of an Arrow type had UTC offsets."""
     return getattr(kind, "tz", None) is not None
 
 
@@ -83,7 +83,7 @@ def labels(column: Any, name: str, where: Where) -> tuple[list[str], Ints]:
 
 
 def is_number(column: Any) -> bool:
-    """Tell whether a column holds numbers, perhaps with text among them, or nothing at all."""
+    """Return whether a column holds numbers, perhaps with text among them, or nothing at all."""
     import pyarrow.compute as pc
 
     column = _plain(column, MISSING)
@@ -93,7 +93,7 @@ def is_number(column: Any) -> bool:
 
 
 def is_date(column: Any) -> bool:
-    """Tell whether a column holds dates."""
+    """Return whether a column holds dates."""
     import pyarrow as pa
 
     first = _plain(column)[:1]

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from braided.errors import InputError
 from braided.tables.batches import Source
 from braided.tables.cells import is_date, is_number, listed
+from braided.validate import insist_kinds
 
 GUESSES = {
     "time": ("timestamp", "time", "datetime", "date_time", "date", "ds", "ts", "month", "quarter", "week", "year"),
@@ -42,15 +43,13 @@ class Columns(NamedTuple):
     tasks: tuple[str, ...] = ()  # the streams of a wide table
 
     @classmethod
-    def restore(cls, saved: Mapping[str, Any]) -> Columns | None:
-        """Return the columns that `_asdict` described as `saved`; None if it can't have done so."""
-        try:
-            columns = cls(**saved)
-            names = (columns.time, columns.value, columns.task or "", *columns.features, *columns.tasks)
-        except TypeError:
-            return None
-        lists = isinstance(columns.features, tuple) and isinstance(columns.tasks, tuple)
-        return columns if lists and all(isinstance(name, str) for name in names) else None
+    def restore(cls, saved: Mapping[str, Any]) -> Columns:
+        """Return the columns that `_asdict` described; `saved` may come from anywhere."""
+        columns = cls(**saved)
+        insist_kinds(columns, time=str, value=str, task=str | None, features=tuple, tasks=tuple)
+        if not all(isinstance(name, str) for name in (*columns.features, *columns.tasks)):
+            raise InputError("the columns of a table are not names")
+        return columns
 
     def describe(self) -> str:
         """Say in a sentence which they are."""

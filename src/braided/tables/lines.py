@@ -246,12 +246,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-JSON = json.JSONDecoder(object_pairs_hook=_unique)
+DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def _object(text: str, number: int) -> dict[str, Any]:
     try:
-        fields = JSON.decode(text)
+        fields = DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         why = "an integer has thousands of digits"
         if isinstance(error, json.JSONDecodeError):

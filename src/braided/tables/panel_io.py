@@ -36,7 +36,7 @@ from braided.tables.cells import to_seconds
 from braided.tables.panel import Panel
 from braided.tables.rounds import open_rounds, stacked
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
+PANEL_SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
 def read_table(source: Any, *, time: str | None = None, task: str | None = None, value: str | None = None) -> Panel:
@@ -71,9 +71,9 @@ def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     from pyarrow import csv, parquet
 
     file = Path(path)
-    suffix = next((end for end in SUFFIXES if file.name.lower().endswith(end)), None)
+    suffix = next((end for end in PANEL_SUFFIXES if file.name.lower().endswith(end)), None)
     if suffix is None:
-        raise FileError(f"{file} is not the name of a table: it must end in {', '.join(SUFFIXES)}")
+        raise FileError(f"{file} is not the name of a table: it must end in {', '.join(PANEL_SUFFIXES)}")
     steps, columns = np.nonzero(~np.isnan(panel.values))
     if not len(steps):
         raise InputError(f"{panel!r} has no value at all: there is nothing to write")

@@ -20,7 +20,7 @@ from braided.tables.batches import Batch, Source
 from braided.tables.csv_file import WHAT_TO_WRITE, Csv
 from braided.tables.panel import Panel
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".tsv", ".tsv.gz")
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".tsv", ".tsv.gz")
 
 
 def open_sources(data: Any, block_bytes: int) -> list[Source]:
@@ -48,9 +48,9 @@ def _open_file(path: Any, block_bytes: int) -> Source:
         raise FileError(f"{file} does not exist: check the path")
     if file.is_dir():
         raise FileError(f"{file} is a folder: give the path of one file")
-    suffix = next((end for end in SUFFIXES if file.name.lower().endswith(end)), None)
+    suffix = next((end for end in TABLE_SUFFIXES if file.name.lower().endswith(end)), None)
     if suffix is None:
-        raise FileError(f"{file} is not a table that can be read: its name must end in {', '.join(SUFFIXES)}")
+        raise FileError(f"{file} is not a table that can be read: its name must end in {', '.join(TABLE_SUFFIXES)}")
     if not file.stat().st_size:
         raise InputError(f"{file} is empty: {WHAT_TO_WRITE}")
     return Parquet(file) if suffix in (".parquet", ".pq") else Csv(file, block_bytes)

@@ -48,7 +48,7 @@ def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) 
 
 @styled
 def similarities(similarity: Floats, streams: Sequence[str]) -> Figure:
-    """Draw how similar streams are; if they are many, similar ones stand together."""
+    """Draw how similar streams are; many streams are sorted so that similar ones are adjacent."""
     from matplotlib.figure import Figure
 
     count, few = len(streams), len(streams) <= 12

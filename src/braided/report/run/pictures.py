@@ -26,11 +26,11 @@ from braided.validate import LARGEST_VALUE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMED_GAINS = 40  # streams whose gains are shown by name; for more, a sorted curve
-STRETCH = 100  # rounds of the last forecasts
+NAMED_GAINS = 40  # streams to show by name; for more, a sorted curve
+ROUNDS_DRAWN = 100  # rounds of the last forecasts
 LARGEST_ON_AXIS = 2**52  # an axis can't distinguish larger numbers
 DATES_ON_AXIS = as_stamps(np.array(["0001-01-01", "10000-01-01"], "datetime64[D]")).tolist()  # those between
-STREAMS_IN_GRAPH = 400  # whose similarities can be seen in a picture
+STREAMS_IN_GRAPH = 400  # more are too many for a picture
 HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
 
@@ -145,9 +145,9 @@ class _Stretch(NamedTuple):
 
 def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
     """Read the last forecasts of the best, the middle and the worst stream among those that have some."""
-    table = tail(path, STRETCH * len(summary.tasks))
+    table = tail(path, ROUNDS_DRAWN * len(summary.tasks))
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["stream"])])
-    clock = np.unique(stamps)[-STRETCH:]
+    clock = np.unique(stamps)[-ROUNDS_DRAWN:]
     gaps = forecaster.preparation.clock.gaps(clock, int(clock[0]))
     times = np.insert(clock, gaps, clock[gaps])
     there = set(names[stamps >= clock[0]]) if len(clock) > 1 else set()

@@ -16,7 +16,7 @@ from braided.runs.tuning_period import ROBUST_BEYOND
 from braided.types import Floats
 from braided.validate import LARGEST_VALUE
 
-SMALL = 0.05  # per cent: less counts as no difference
+SMALLEST_GAIN = 0.05  # per cent: less counts as no difference
 NAMES_IN_SENTENCE = 5
 MANY_UNUSUAL = 2.0  # per cent of the values
 
@@ -71,7 +71,7 @@ def in_words(forecaster: Engine) -> list[str]:
     said = [*_sharing(forecaster, summary), *_parts(forecaster)]
     if not summary.scored:
         said = ["There was nothing to forecast after the tuning period."]
-    elif summary.means["to_no_change"] > 1.0 - SMALL / 100.0:
+    elif summary.means["to_no_change"] > 1.0 - SMALLEST_GAIN / 100.0:
         said = [f"No better than the forecast “no change”. {_skill(summary)}", *said]
     else:
         said.append(_skill(summary))
@@ -89,11 +89,11 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
             return ["Sharing did not help in the tuning period, so each stream has its own filter."]
         return [] if forecaster.learner.shares else ["Each stream has its own filter."]
     gains, mean = summary.gains, 100.0 * (1.0 - summary.means["to_single"])
-    verb = "makes no difference" if abs(mean) < SMALL else "helps" if mean > 0.0 else "hurts"
-    how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALL)
-    helped, known = (gains >= SMALL).sum(), (~np.isnan(gains)).sum()
+    verb = "makes no difference" if abs(mean) < SMALLEST_GAIN else "helps" if mean > 0.0 else "hurts"
+    how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALLEST_GAIN)
+    helped, known = (gains >= SMALLEST_GAIN).sum(), (~np.isnan(gains)).sum()
     said = f"Sharing {verb}{how}; it lowers the error of {helped:,} of {known:,} streams"
-    hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALL]
+    hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALLEST_GAIN]
     if hurt:
         by = [f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in hurt]
         said += f", and raises that of {several(by, NAMES_IN_SENTENCE)}"
@@ -118,14 +118,14 @@ def _parts(forecaster: Engine) -> list[str]:
 def _skill(summary: Summary) -> str:
     own, last = (100.0 * (1.0 - summary.means[name]) for name in ("to_no_change", "to_last_change"))
     said = f"{_percent(own)} error than the forecast “no change”, {_percent(last)} than “the last change repeats”"
-    worse = [summary.tasks[place] for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALL / 100.0)]
+    worse = [summary.tasks[place] for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALLEST_GAIN / 100.0)]
     if worse:
         said += f"; “no change” is better for {several(worse, NAMES_IN_SENTENCE)}"
     return f"{said[0].upper()}{said[1:]}."
 
 
 def _percent(gain: float) -> str:
-    return f"{abs(gain):.1f} % {'less' if gain >= 0 else 'more'}" if abs(gain) >= SMALL else "no less"
+    return f"{abs(gain):.1f} % {'less' if gain >= 0 else 'more'}" if abs(gain) >= SMALLEST_GAIN else "no less"
 
 
 def _trouble(forecaster: Engine) -> list[str]:

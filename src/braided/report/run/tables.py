@@ -29,7 +29,7 @@ from braided.types import Floats, Ints
 STREAMS_SHOWN = 200  # rows of a table; of more streams, the best and the worst half as many
 NAMES_IN_FACTS = 100  # in a line of the facts
 LINKS_SHOWN = 3  # neighbours of a stream
-OFF = {"penalty": {1e-10, 1e10}}  # as good as no penalty, or as nothing learned: not part of the range searched
+OUTER = {"penalty": {1e-10, 1e10}}  # not counted as ends of the range: they switch the penalty, or learning, off
 NATURAL_ENDS = {"forgetting": 1.0, "ridge": 1.0}  # no value beyond them makes sense
 
 
@@ -143,7 +143,7 @@ def at_the_edge(choice: Choice) -> list[str]:
         offered = _offered(best.method, name)
         ends = {min(offered): "smallest", max(offered): "largest"} if len(offered) > 1 else {}
         if value in ends and value != NATURAL_ENDS.get(name):
-            beyond = [value_of(far) for far in OFF.get(name, ()) if (far < value) == (ends[value] == "smallest")]
+            beyond = [value_of(far) for far in OUTER.get(name, ()) if (far < value) == (ends[value] == "smallest")]
             but = "".join(f" but {far}" for far in beyond)
             said.append(f"{name} {value_of(value)} is the {ends[value]} tried{but}")
     return [f"{', '.join(said).capitalize()}: a better one may lie beyond."] if said else []
@@ -153,7 +153,7 @@ def _offered(method: str, name: str) -> set[float]:
     """Return the values of a parameter that were searched."""
     grids = [stage[name] for stage in METHODS[method].stages if name in stage]
     values = {value for grid in grids for value in (grid or FORGETTING)}
-    return values - OFF.get(name, set())
+    return values - OUTER.get(name, set())
 
 
 def facts(model: Engine | Learner) -> dict[str, str]:
@@ -192,7 +192,7 @@ def facts(model: Engine | Learner) -> dict[str, str]:
 
 
 def _ties(model: Engine) -> str:
-    """Say what streams share, and by which solver."""
+    """Say to how many others each stream is tied, and the solver in use."""
     if not model.learner.shares:
         return "none: each stream has its own weights"
     S = model.graph.similarity

@@ -22,7 +22,7 @@ from braided.methods import Method
 from braided.report.common.table import SYMBOLS, Table, number
 from braided.statistics import compare_ranks
 from braided.study import METHODS, Results
-from braided.study.plan import SHARES, WINDOWS
+from braided.study.plan import TUNING_SHARES, WINDOWS
 from braided.types import Floats
 
 # Lencione & Von Zuben, arXiv 2308.01938, Tables 1–4, on ten sites at Miami: (RELRMSE, RELMAE, mean rank), I and II.
@@ -123,7 +123,7 @@ def _ranks(results: Results, split: str, protocol: Protocol) -> Table | None:
     columns: tuple[str, ...] = ("rank", "victories", "defeats")
     groups = [("", 1), ("here", 3)]
     # Ranks among other methods can't be compared.
-    if _is_own(results) and methods == PAPER_METHODS and split in SHARES:
+    if _is_own(results) and methods == PAPER_METHODS and split in TUNING_SHARES:
         theirs = compare_ranks([PAPER[method.name][split][2] for method in methods], n_problems=WINDOWS)
         for place, method in enumerate(methods):
             printed = f"{theirs.mean_ranks[place]:.2f}", str(theirs.victories[place]), str(theirs.defeats[place])
@@ -221,7 +221,7 @@ def _percent(change: float) -> str:
 
 
 def _time_bombs(results: Results) -> list[str]:
-    """Name methods whose mean is far above their median: rare, large failures."""
+    """Name methods with a mean far above their median: rare, large failures."""
     said = []
     for protocol in PROTOCOLS:
         for split in results.splits:
@@ -236,7 +236,7 @@ def _time_bombs(results: Results) -> list[str]:
 
 
 def _is_own(results: Results) -> bool:
-    """Whether the data come with the package: beside other data, the paper's figures would only mislead."""
+    """Whether the data come with the package; beside other data, the paper's figures would mislead."""
     return results.name in (*EMBEDDED, "synthetic")
 
 
