@@ -203,12 +203,12 @@ class _Unpacker:
             dumped = self.unpack(tree["forecaster"])
             return Engine.restore(_engine_from_2(dumped) if self._version == 2 else dumped)
         value = self.unpack(tree["value"])
+        if tree.get("part") == "Columns":
+            return Columns.restore(value)
         if "part" in tree:
             if self._version == 2 and tree["part"] == "LiveRounds":
                 value["columns"] = Columns.restore(value["columns"]) if value["columns"] else None
-            return (
-                Columns.restore(value) if tree["part"] == "Columns" else (PARTS | RENAMED_PARTS)[tree["part"]](**value)
-            )
+            return (PARTS | RENAMED_PARTS)[tree["part"]](**value)
         return _learner(tree["learner"]).restore(value)
 
 

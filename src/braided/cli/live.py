@@ -30,9 +30,7 @@ def live(
     columns: opt.Columns,
     learning: opt.Learning,
     start: opt.Start,
-    keep_constant: Annotated[
-        bool, typer.Option("--keep-constant", hidden=True)
-    ] = False,  # accepted, as live always keeps them
+    keep_constant: Annotated[bool, typer.Option("--keep-constant", hidden=True)] = False,  # always on in live
     save: Annotated[
         Path | None, typer.Option(help="Where the model is saved; if the file exists, it is continued.")
     ] = None,
