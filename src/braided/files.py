@@ -56,12 +56,12 @@ def _writing(path: Path, remedy: str) -> Iterator[None]:
 
 
 def mark_of(kind: str) -> str:
-    """Return the mark of files of a kind: a file of another kind is not overwritten either."""
+    """Return the mark of files of a kind; a file of another kind is not overwritten either."""
     return f"{MARK} ({kind})"
 
 
 def write_whole(contents: Mapping[Path, bytes], mark: str | None, remedy: str = OTHER_FOLDER) -> None:
-    """Write files; a kill leaves of each the old one or the new one. All are written before any is replaced.
+    """Write files; a kill leaves either the old or the new version of each. All are written before any is replaced.
 
     An existing file must be empty or carry the mark; with mark=None no file may exist.
     """
@@ -124,7 +124,7 @@ def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None
 
 
 def remove_own(marks: Mapping[Path, str]) -> None:
-    """Delete files that braided made, given the mark of each; refuse before any is deleted if one is not."""
+    """Delete files that braided made, given the mark of each; if one has no mark, none is deleted."""
     for path, mark in marks.items():
         insist_own(path, mark)
     for path in marks:
@@ -199,7 +199,7 @@ def _lock_of(file: Path) -> Path:
 
 
 def _write_pid(path: Path) -> None:
-    """Write the id of this process, unless something else is there."""
+    """Write the id of this process; a file that holds anything else is refused."""
     with _writing(path, "move it away"):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(handle, "r+b") as file:
@@ -239,7 +239,7 @@ def read_plan(path: Path, what: str) -> dict[str, Any]:
 
 
 def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
-    """Write the plan of what is about to be done, or check that the plan that is there is the same."""
+    """Write a plan, or check that the plan in the file is the same."""
     about = json.loads(json.dumps(about))  # with lists for tuples, as in the file
     held = read_plan(path, what) if path.exists() else about
     for name in sorted(about.keys() | held.keys(), key=lambda name: (name != "table", name)):

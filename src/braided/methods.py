@@ -110,7 +110,7 @@ class Method:
 
     @property
     def protocols(self) -> tuple[Protocol, ...]:
-        """In which protocols it forecasts."""
+        """The protocols in which it forecasts."""
         return PROTOCOLS[:1] if self.batch else PROTOCOLS
 
     @property

@@ -334,7 +334,7 @@ def test_features(tmp_path):
         ("soon,a,1,", "time at line 42 of .* is 'soon': write all as"),
         ("7,,1,", "site at line 42 of .* is empty: every row needs one"),
         ("7,a,1", "line 42 of .* has 3 fields, the header 4: quote a field that holds a comma"),
-        ('7,a,1,"note', "line 42 of .* starts a record without end .*: close every quote"),
+        ('7,a,1,"note', "line 42 of .* starts a record that never ends .*: close every quote"),
         ("7,é,1,", "line 42 of .* is not UTF-8 text"),
         ("7,a,1,\r8,a,1,", r"line 42 of .* has a lone \\r: end all lines in \\n or in \\r\\n"),
     ],
@@ -362,7 +362,7 @@ def test_a_quote_in_the_middle_of_a_field_is_text(tmp_path):
 def test_a_record_without_end_fills_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("braided.tables.csv_file.RECORD_BYTES", 10_000)
     path = write(tmp_path, GOOD + '2024-01-03,a,1,"note\n' + "2024-01-03,b,1\n" * 5000)
-    refused(path, "line 6 of .* starts a record without end .*: close every quote", block_bytes=100)
+    refused(path, "line 6 of .* starts a record that never ends .*: close every quote", block_bytes=100)
 
 
 @pytest.mark.parametrize("kept", [0.3, 0.9])

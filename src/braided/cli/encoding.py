@@ -14,7 +14,7 @@ PLAIN_FOR = dict(zip(*SIMILAR, strict=True)) | LONGER | GREEK
 
 
 def replace_what_terminals_lack() -> None:
-    """Let standard output and error replace what their encoding lacks."""
+    """Let standard output and error replace characters that their encoding lacks."""
     codecs.register_error(ERROR_HANDLER, _nearest)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

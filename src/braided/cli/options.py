@@ -59,7 +59,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold what; those not named are guessed."""
+    """The columns of a table; those not named are guessed."""
 
     time: Annotated[str | None, typer.Option(help="Column of the times; guessed by default.")] = None
     stream: Annotated[str | None, typer.Option(help="Column of the streams' names; guessed by default.")] = None
@@ -96,7 +96,7 @@ class Learning:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The same for `Settings`."""
+        """These options as `Settings` takes them."""
         settings = {"methods": split(self.method), "lags": self.lags, "logarithm": self.log, "robust": not self.as_is}
         return settings | {"without": tuple(self.without or ())}
 

@@ -38,7 +38,7 @@ def run(
     sort_rows: opt.SortRows = opt.SORT_ROWS,
     debug: opt.Debug = False,
 ) -> None:
-    """Forecast every value of a table before it is learned; say whether sharing pays; keep forecasts and model.
+    """Forecast every value of a table before it is learned; say whether sharing helps; keep forecasts and model.
 
     Stopped and started again, a run goes on from the model it saved last, and ends with the same forecasts.
     """

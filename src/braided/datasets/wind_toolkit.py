@@ -74,7 +74,7 @@ def read_wind_toolkit(
 
 
 def wind_toolkit_sites(paths: Paths) -> dict[str, Position]:
-    """Return where the sites in files are, in degrees of latitude and longitude."""
+    """Return the positions of the sites in files, in degrees of latitude and longitude."""
     found: dict[str, Position] = {}
     for file in find([paths] if isinstance(paths, str | PathLike) else paths):
         _distances(file, (0.0, 0.0))  # refuses a file without positions
@@ -84,7 +84,7 @@ def wind_toolkit_sites(paths: Paths) -> dict[str, Position]:
 
 
 def _span(start: str | None, end: str | None) -> Span:
-    """The first moment, and the first one after."""
+    """The first moment, and the first one after the end."""
     first, _ = _moments("0001-01-01" if start is None else start, "start")
     _, after = _moments("9999-12-31" if end is None else end, "end")
     if first >= after:

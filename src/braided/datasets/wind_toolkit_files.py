@@ -25,7 +25,7 @@ VARIABLES = {"wind speed": "m/s", "wind direction": "degrees"}  # and their unit
 PLACE = ("latitude", "longitude")  # in degrees
 MAX_VALUES = 500_000_000  # 4 GB
 DAMAGED = "it may be cut short; download it again"
-Span = tuple[np.datetime64, np.datetime64]  # the first moment, and the first one after
+Span = tuple[np.datetime64, np.datetime64]  # the first moment, and the first one after the end
 WindFile: TypeAlias = "TextFile | HDF5File"  # the sites are known when it is opened; rows are read on demand
 
 
@@ -241,7 +241,7 @@ class HDF5File:
 
 
 def at_height(path: Path, variable: str, height: float, names: list[str]) -> int:
-    """Return which of the names is the variable at a height."""
+    """Return the index of the name that is the variable at a height."""
     pattern = re.compile(rf"{variable.replace(' ', ' ?')}(?: at |_)([0-9]+(?:\.[0-9]+)?) ?m\b", re.IGNORECASE)
     heights = {float(match[1]): place for place, name in enumerate(names) if (match := pattern.match(name))}
     if height not in heights:

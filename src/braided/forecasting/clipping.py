@@ -15,7 +15,7 @@ from braided.validate import insist_numbers
 @final
 @dataclass(eq=False)
 class Clipping:
-    """Mean squares of each task's features; a feature is clipped at ten times the root of its own.
+    """Mean squares of each task's features; a feature is clipped at ten times the root of its mean square.
 
     The mean squares follow the inputs, so a lasting change passes after some rounds. The first 30 inputs of a task are
     not clipped.
@@ -45,7 +45,7 @@ class Clipping:
         self.squares, self.seen = (np.concatenate([a, np.zeros((1, *a.shape[1:]))]) for a in (self.squares, self.seen))
 
     def clipped(self, X: Floats, places: Ints, learn: bool = False) -> Floats:
-        """Return inputs (n, d) of the tasks at these places, clipped by those before; update the sizes if `learn`."""
+        """Return inputs (n, d) of the tasks at these places, clipped by the sizes so far; update these if `learn`."""
         X = X.copy()
         clip_features_inplace(X, self.squares, self.seen, places, learn)
         return X

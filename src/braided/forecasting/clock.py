@@ -66,11 +66,11 @@ class Clock:
         return cls(step, longest)
 
     def gaps(self, stamps: Ints, before: int) -> Ints:
-        """Return the places of the times right after a gap; `before` is the time before the first."""
+        """Return the indices of the times right after a gap; `before` is the time before the first."""
         return np.flatnonzero(np.diff(stamps, prepend=before) > GAP_FACTOR * self.longest)
 
     def after(self, stamp: int) -> int:
-        """Return when the next round is expected: by the calendar, if the rounds follow one."""
+        """Return when the next round is expected; for monthly or weekday rounds, by the calendar."""
         if self.weekdays:
             return stamp + self.weekdays[stamp // DAY % 7]
         if not self.monthly:
@@ -92,7 +92,7 @@ def _mode(steps: Ints) -> int:
 
 
 def step_in_words(step: int, is_dated: bool) -> str:
-    """Return a step in the largest unit in which it is whole.
+    """Return a step in the largest unit of which it is a multiple.
 
     >>> step_in_words(600_000_000, True), step_in_words(86_400_000_000, True), step_in_words(1, False)
     ('10 min', '1 day', '1')

@@ -60,7 +60,7 @@ COUNTERS = ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent",
 
 @final
 class Engine:
-    """A learner with all that turns streams of values into forecasts; the learner's tasks are the streams."""
+    """A learner, and everything that turns streams of values into forecasts; the learner's tasks are the streams."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Engine:
 
     @property
     def units(self) -> Units:
-        """Of each task's values."""
+        """The units of each task's values."""
         assert self.preparation.units is not None
         return self.preparation.units
 
@@ -207,7 +207,7 @@ class Engine:
         return table, more
 
     def _meet(self, keys: tuple[TaskKey, ...]) -> None:
-        """Make room for tasks that were never seen; they wait to join."""
+        """Make room for new tasks, which wait to join."""
         known = set(self.columns)
         new = [key for key in keys if key not in known]
         self._waiting |= {key: np.empty(0) for key in new}

@@ -34,7 +34,7 @@ class Forecasts(NamedTuple):
 
 
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:
-    """Return forecasts that follow each other as one; tasks only ever join, so the last names hold for all."""
+    """Return consecutive forecasts as one; tasks only join, so the last names are valid for all."""
     filled = [one for one in pieces if len(one.times)] or pieces[:1]  # empty pieces may have the wrong kind of time
     columns = [name for name in Forecasts._fields if name != "names"]
     arrays = {name: np.concatenate([getattr(one, name) for one in filled]) for name in columns}

@@ -57,7 +57,7 @@ class Choice:
 @final
 @dataclass(frozen=True)
 class Position:
-    """How far a run has got; forecasts count from the end of the tuning period."""
+    """How far a run has got; forecasts are scored from the end of the tuning period on."""
 
     tuning_end: int  # its last time, as an integer
     tuning_rounds: int  # 0 where a saved model goes on with another table

@@ -79,7 +79,7 @@ class Preparation:
         return made._replace(X=self._clipped(made.X, made.tasks, learn=True))
 
     def latest(self, values: Floats, extras: Floats | None = None) -> Latest:
-        """Return what a forecast of the row after the last needs."""
+        """Return the inputs for a forecast of the row after the last."""
         made = self.lags.latest(*self._known(values, extras))
         return made._replace(X=self._clipped(made.X, made.tasks, learn=False))
 
@@ -89,7 +89,7 @@ class Preparation:
     def _known(
         self, values: Floats, extras: Floats | None
     ) -> tuple[Floats, tuple[TaskKey, ...], TaskGraph, Floats | None]:
-        """What lags are made of: levels, tasks, their graph, and further features."""
+        """The arguments of the lags: levels, tasks, their graph, and further features."""
         scaled = None
         if self.scale is not None and extras is not None:
             scaled = self.scale.transform(extras[:, : self.graph.n_tasks])

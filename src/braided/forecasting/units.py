@@ -69,7 +69,7 @@ class Units:
         return levels
 
     def outward(self, levels: Floats, places: Ints) -> Floats:
-        """Return levels, each of the task at its place, as values; those that overflow as the largest float."""
+        """Return the levels of the tasks at `places` as values; those that overflow become the largest float."""
         with np.errstate(over="ignore", invalid="ignore"):
             values: Floats = levels * self.scale[places] + self.centre[places]
             return np.clip(np.exp(values) if self.logarithm else values, -LARGEST_FLOAT, LARGEST_FLOAT)

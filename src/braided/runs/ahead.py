@@ -12,7 +12,7 @@ from braided.errors import InputError
 from braided.tables.lines import Row
 
 ROUNDS_TO_BELIEVE = 3  # in a row, each at most the limit after the one before
-MAX_ROUNDS_ASIDE = 10  # then believed whatever their steps, so that no stream is shut out for ever
+MAX_ROUNDS_ASIDE = 10  # then accepted whatever their steps, so that no stream is rejected for ever
 
 
 class SetAsideError(InputError):

@@ -78,7 +78,7 @@ def _seconds(period: TuningPeriod, method: Method) -> float:
 
 
 def affordable(period: TuningPeriod, methods: Sequence[Method]) -> int:
-    """Return how many rounds of the period a trial of the slowest method can go through in about a second."""
+    """Return how many rounds of the period the slowest method can run through in about a second."""
     slowest = max(_seconds(period, method) for method in methods)
     return min(max(int(TRIAL_SECONDS / slowest / len(period.tasks)), SHORTEST_PIECE), len(period.times))
 
@@ -107,8 +107,8 @@ def search(
     best = min((tuned[method] for method in methods), key=rank)
     if best.score is None:
         raise InputError(
-            "no candidate could forecast the tuning period: its streams may lack too many values, or stand still; "
-            "tune on a larger share (--tune), or choose other methods (--method)"
+            "no candidate could forecast the tuning period: too many values may be missing, or its streams may not "
+            "change; tune on a larger share (--tune), or choose other methods (--method)"
         )
     trials = tuple(sorted(tuned.values(), key=rank))
     return Choice(best, single, trials, bench.done, 0 if bench.period is period else len(bench.period.tasks))
@@ -178,7 +178,7 @@ def _data_of(period: TuningPeriod) -> dict[str, Any]:
 
 
 def _opened(log: Path, data: dict[str, Any]) -> dict[str, Trial]:
-    """Return the trials in a file, which is begun if it is not there; a last line cut short is lost."""
+    """Return the trials in a file, or begin the file; a last line that was cut short is dropped."""
     try:
         first, *lines = (
             log.read_text("utf-8").split("\n")[:-1] if log.exists() else [as_json(data, TRIALS_MARK, None).decode()]

@@ -38,7 +38,7 @@ TUNED_REGIONS, REGION_STREAMS = 3, 100  # regions of the graph to tune on, and s
 @final
 @dataclass(frozen=True, eq=False)
 class TuningPeriod:
-    """The first rounds of some streams: all that is known before the first forecast that counts."""
+    """The first rounds of some streams: all that is known before the first forecast that is scored."""
 
     times: Times  # (n,)
     tasks: tuple[str, ...]
@@ -115,7 +115,7 @@ class TuningPeriod:
 
     @cached_property
     def units(self) -> Units:
-        """Of each task's values."""
+        """The units of each task's values."""
         return Units.measure(self._rows.values, self.logarithm)
 
     @cached_property
@@ -159,7 +159,7 @@ class TuningPeriod:
         return self._samples[lags].between(0, int(np.searchsorted(np.maximum.accumulate(rows.rounds), rounds)))
 
     def build(self, method: Method, parameters: Parameters) -> Learner:
-        """Return a learner for these samples; their units take the place of scaled inputs."""
+        """Return a learner for these samples; they are in units, so inputs are not scaled again."""
         robust = ROBUST_BEYOND if self.robust else None
         n_features = self.lags_of(method, parameters).n_features + self.extras.shape[2]
         learner = method.build(parameters, self.graph, n_features, per="round", robust=robust)

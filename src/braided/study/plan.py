@@ -52,7 +52,7 @@ class Plan:
             raise InputError("no methods: name at least one")
 
     def describe(self, panel: Panel) -> dict[str, Any]:
-        """Return all that decides the result and what the report says of the data, to recognise a store by."""
+        """Return all that decides the result, and what the report says of the data; a store is recognised by it."""
         times = panel.times[list(self.starts)]
         return asdict(self) | {
             "tasks": panel.tasks,
@@ -111,7 +111,7 @@ def _insist_squares_fit(panel: Panel) -> None:
 
 
 def _incomes(plan: Plan, years: int) -> Plan:
-    """One window of 77 rounds, of which 25 or 40 are tuned on; a year is long, so it forgets slowly and by round."""
+    """One window of 77 rounds, 25 or 40 of them for tuning; rounds are years, so forgetting is slow and per round."""
     lags = 3
     # Hidden layers for 48 tasks of 77 samples; and, to save time, the ADMM that is shown tuned as well.
     too_large = ("mt-wrls-elm", "wrls-elm", "mogd-elm", "madmm")
@@ -139,7 +139,7 @@ def levels_of(panel: Panel, plan: Plan) -> Floats:
 
 
 def _draw(panel: Panel, plan: Plan, most: int) -> tuple[int, ...]:
-    """Draw the first steps of the windows: complete, none overlapping another, `most` at most.
+    """Draw the first steps of at most `most` windows that are complete and do not overlap.
 
     In every part of a window every task must change, or its error has nothing to be compared with.
     """
@@ -158,7 +158,7 @@ def _draw(panel: Panel, plan: Plan, most: int) -> tuple[int, ...]:
     if not drawn:
         raise InputError(
             f"{panel.name} has no window of {plan.length} complete steps in all parts of which every task changes: "
-            "leave out tasks that lack values or stand still"
+            "leave out tasks that lack values or do not change"
         )
     return tuple(drawn)
 

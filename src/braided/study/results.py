@@ -81,7 +81,7 @@ class Results:
         return self._store.read("choices")
 
     def chosen(self, **where: str) -> dict[str, Counter[float]]:
-        """Return how often each value of each parameter was chosen, in the rows with this split, protocol, method."""
+        """Return how often each value of each parameter was chosen; `where` selects a split, protocol or method."""
         rows = self._rows(self.choices, **where)
         counts: dict[str, Counter[float]] = {}
         for text in self.choices["parameters"][rows]:

@@ -43,7 +43,7 @@ class Store:
         return read_plan(self.folder / "plan.json", "study")
 
     def open(self, about: dict[str, Any]) -> None:
-        """Start the store, or continue one of the same plan; refuse one of another."""
+        """Start the store, or continue one with the same plan; refuse one with another plan."""
         open_plan(self.folder / "plan.json", about, "study")
 
     def clear(self) -> None:

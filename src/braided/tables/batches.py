@@ -62,7 +62,7 @@ class Source(ABC):
         return {name: pa.chunked_array([part[name] for part in parts]).slice(0, SAMPLE_ROWS) for name in names}
 
     def _note(self, text: str) -> None:
-        """Warn, once however often the file is read."""
+        """Warn once, even if the file is read again."""
         if text not in self._notes:
             self._notes.add(text)
             warnings.warn(text, FileWarning, stacklevel=2)

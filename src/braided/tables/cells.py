@@ -68,7 +68,7 @@ def is_utc(kind: Any) -> bool:
 
 
 def labels(column: Any, name: str, where: Where) -> tuple[list[str], Ints]:
-    """Return names, some perhaps twice, and the index of each row's name among them."""
+    """Return names, perhaps with repeats, and the index of each row's name among them."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):

@@ -52,7 +52,7 @@ class Columns(NamedTuple):
         return columns
 
     def describe(self) -> str:
-        """Say in a sentence which they are."""
+        """Describe them in a sentence."""
         rest = f"a column for each of {len(self.tasks)} streams"
         if self.form == "long":
             rest = f"stream {self.task!r}, value {self.value!r}"

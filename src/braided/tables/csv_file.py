@@ -74,7 +74,7 @@ class Csv(Source):
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Any, Any]]:
-        """The file, to see how much of it has been read, and its text."""
+        """The raw file, which knows how much of it has been read, and its decompressed text."""
         with reading(self.place), Path(self.place).open("rb") as raw:
             yield raw, gzip.GzipFile(fileobj=raw) if self.name.lower().endswith(".gz") else raw
 
@@ -135,7 +135,7 @@ class Csv(Source):
         return text + b"\n"
 
     def _unclosed(self, line: int, why: str) -> InputError:
-        return InputError(f"line {line} of {self.place} starts a record without end ({why}): close every quote")
+        return InputError(f"line {line} of {self.place} starts a record that never ends ({why}): close every quote")
 
     def _odd_line_ends(self, text: bytes, lines: Ints) -> InputError:
         line = lines[0] + len(re.split(rb"\r(?!\n)", text, maxsplit=1)[0].split(b"\n")) - 1
@@ -150,7 +150,7 @@ class Csv(Source):
             raise InputError(f"{place} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
 
     def _parse(self, text: bytes, lines: Ints, keys: list[str]) -> Any:
-        """The columns with these numbers; without the threads of pyarrow, which abort a process that ends soon."""
+        """The columns with these numbers; without pyarrow's threads, which can abort a process that ends soon after."""
         import pyarrow as pa  # slow to import
         from pyarrow import csv as arrow_csv
 

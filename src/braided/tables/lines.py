@@ -41,7 +41,7 @@ DATE = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class OutOfOrderError(InputError):
-    """A line comes too late, or for the second time."""
+    """A line arrives too late, or for the second time."""
 
 
 class Row(NamedTuple):
@@ -54,7 +54,7 @@ class Row(NamedTuple):
     extras: dict[str, list[float]]
 
     def insist_new(self, other: Row, number: int) -> None:
-        """Refuse a line of the same round that gives a stream again."""
+        """Refuse another line of the round that repeats a stream."""
         if twice := self.values.keys() & other.values.keys():
             names = cells.listed(sorted(twice))
             raise OutOfOrderError(f"line {number} gives {names} for the second time in a round: send each once")
@@ -157,7 +157,7 @@ class Lines:
         return self._before_the_header(text, number, check)
 
     def _before_the_header(self, text: str, number: int, check: Check) -> Row | None:
-        """Parse a line as a row below each line that may be the header, or keep it as one more of them."""
+        """Try a line as a row below each candidate for the header, or keep it as one more candidate."""
         fault = None
         for header in sorted(self._candidates, key=lambda header: (header.rank, -header.number)):
             try:

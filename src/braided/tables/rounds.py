@@ -113,7 +113,7 @@ class Rounds:
         return _Run(self).chunks()
 
     def one_stream_only(self, name: str) -> str:
-        """Say what is wrong where every row is of the same stream."""
+        """Return the error message for a table with a single stream."""
         return (
             f"one stream only: column {self.columns.task!r} of {self.place} says {name!r:.80} in every row; sharing "
             f"needs at least two; add the rows of another, or {BY_NAME}"
@@ -223,7 +223,7 @@ class _Run:
             )
 
     def lay_out(self, rows: _Rows) -> Iterator[Chunk]:
-        """Sorted rows as chunks of whole rounds, each of about a batch of rows, and never of many more cells."""
+        """Sorted rows as chunks of whole rounds, each of about a batch of rows, and not many more cells."""
         first = 0
         while first < len(rows.times):
             newest = rows.times[min(first + self.batch, len(rows.times)) - 1]
@@ -276,11 +276,11 @@ class _Run:
         raise InputError(what + remedy)
 
     def shown(self, time: int) -> str:
-        """A time as it is written."""
+        """A time as text."""
         return str(time if self.kind == "int64" else cells.to_seconds(np.int64(time).view("datetime64[us]")))
 
     def where(self, *places: int) -> str:
-        """Where a reader of the files finds some rows."""
+        """The lines or rows of some places, for messages."""
         files = [self.rounds._sources[place // PLACES_PER_FILE] for place in places]
         numbers = [str(place % PLACES_PER_FILE) for place in places]
         if len(set(files)) == 1:
