@@ -126,7 +126,7 @@ def _read(data: memoryview) -> Model:
         arrays.append(array.astype(array.dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
         stop += array.nbytes
     if stop != len(data):
-        raise InputError(f"{len(data) - stop} bytes do not belong to any array")
+        raise InputError(f"{len(data) - stop} bytes belong to no array")
     model = _Unpacker(arrays, version).unpack(header["model"])
     if not isinstance(model, Model):
         raise InputError(f"it holds a {type(model).__name__}")
