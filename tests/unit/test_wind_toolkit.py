@@ -326,7 +326,7 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
         ),
         (
             [head(1), HEADER, *(f"2012,1,1,0,{i},1,2,-99" for i in (0, 5))],
-            "wind speed -99 at .*: if that stands .* missing",
+            "wind speed -99 at .*: if that means .* missing",
         ),
         ([head(1), HEADER, *(f"2012,1,1,0,{i},1,2,inf" for i in (0, 5))], "the wind speed inf at 2012-01-01T00:00:00"),
         ([head(1), "Year,Month,Day,Hour,Minute,power (MW)", "2012,1,1,0,0,1"], "has no wind speed at 100 m: it has no"),
