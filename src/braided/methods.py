@@ -248,7 +248,11 @@ def register(method: Method) -> None:
     if not isinstance(method.name, str) or not re.fullmatch(r"[\w.+-]+", method.name):
         raise InputError(f"the name of a method is {method.name!r:.80}: use letters, digits, '-', '_', '+' and '.'")
     if callable(method.make) == callable(method.naive):
-        raise InputError(f"{method.name} has {'both' if method.make else 'neither'} make and naive: give one of them")
+        raise InputError(
+            f"{method.name} has {'both make and' if method.make else 'neither make nor'} naive: give one of them"
+        )
+    if not isinstance(method.stages, tuple) or not all(isinstance(stage, Mapping) for stage in method.stages):
+        raise InputError(f"{method.name}: stages is {method.stages!r:.80}: give a tuple of grids, one a stage")
     for name, values in (item for stage in method.stages for item in stage.items()):
         if not isinstance(values, tuple) or (values == FROM_PLAN and name != "forgetting"):
             raise InputError(f"{method.name}: the grid of {name} is {values!r:.80}: give a tuple of numbers")

@@ -440,7 +440,7 @@ HEADER = "timestamp,site,value"
 REFUSED = {
     "is empty: write a header": lambda rows: [],
     "has a header and no rows": lambda rows: [HEADER],
-    "one task only": lambda rows: [HEADER, *rows[::3]],
+    "one stream only": lambda rows: [HEADER, *rows[::3]],
     "the tuning period has 4 rounds": lambda rows: [HEADER, *rows[:60]],
     "'site 3' never changes in the tuning period": lambda rows: [
         HEADER,

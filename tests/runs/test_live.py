@@ -164,7 +164,7 @@ def test_a_start_that_fails_is_tried_again_later():
     ]
     stream = Live(QUICK, warm_up=20, note=notes.append)
     fed(stream, ["time,site,value", *rows])
-    assert notes[0].startswith("still forecasting “no change”, up to round 40: one task only")
+    assert notes[0].startswith("still forecasting “no change”, up to round 40: one stream only")
     assert notes[1].startswith("As given: MT-WRLS")
 
 

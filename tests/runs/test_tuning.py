@@ -212,7 +212,7 @@ def test_what_can_not_be_tuned_on_is_refused():
         head(steps=5)
     with pytest.raises(bd.InputError, match="'site 3' never changes in the tuning period"):
         head(constant)
-    with pytest.raises(bd.InputError, match="one task only, 'site 1'"):
+    with pytest.raises(bd.InputError, match="one stream only, 'site 1'"):
         head(tasks=1)
     whole = head()
     with pytest.raises(bd.InputError, match=r"graph-ridge is refitted on all data.*choose among mt-wrls"):
@@ -398,3 +398,16 @@ def test_a_value_without_a_logarithm_is_named():
     chunk = Chunk(panel.times, panel.tasks, values, np.empty((60, 4, 0)))
     with pytest.raises(bd.InputError, match=f"'site 3' is -0.5 at {panel.times[7]}, which has no logarithm"):
         TuningPeriod.of(chunk, 3, logarithm=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"methods": ("nope",)}, "unknown method 'nope'"),
+        ({"methods": ("graph-ridge",)}, "graph-ridge is refitted on all data"),
+        ({"methods": ("wrls",), "parameters": {"foo": 1.0}}, "wrls lacks .* and does not know foo"),
+    ],
+)
+def test_settings_that_no_run_can_use_are_refused_before_anything_is_read(given, said):
+    with pytest.raises(bd.InputError, match=said):
+        Settings(**given)

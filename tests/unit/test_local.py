@@ -111,7 +111,7 @@ def test_policies_that_need_a_covariance_are_refused(policy):
 
 
 class Odd:
-    """A policy of one's own, that fades one task only."""
+    """A policy of one's own, that fades one stream only."""
 
     def fades(self, opens):
         return np.tile([1.0, 0.5], (len(opens), 1))

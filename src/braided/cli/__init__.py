@@ -75,7 +75,7 @@ def _current(arguments: list[str]) -> list[str]:
     if arguments[:1] == ["run"] and "-" in arguments:
         say("`braided run -` is now `braided live`; the former spelling works in this version only")
         arguments = ["live", *(one for one in arguments[1:] if one != "-")]
-    if any(one.split("=")[0] == "--task" for one in arguments):
+    if arguments[:1] in (["run"], ["live"], ["tune"]) and any(one.split("=")[0] == "--task" for one in arguments):
         say("--task is now --stream; the former spelling works in this version only")
         arguments = [f"--stream{one[6:]}" if one.split("=")[0] == "--task" else one for one in arguments]
     return arguments

@@ -47,8 +47,11 @@ class Settings:
         share(self.coverage, "coverage")
         if self.lags is not None:
             count(self.lags, "lags")
+        methods = methods_for(self.methods)  # refuses an unknown one, before anything is read
         if self.parameters and len(self.methods) != 1:
             raise InputError("parameters belong to one method: name it (--method)")
+        if self.parameters:
+            _checked(methods[0], self.parameters)
 
 
 def choose(

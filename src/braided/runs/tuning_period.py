@@ -96,7 +96,7 @@ class TuningPeriod:
         enough &= ~constant
         if enough.sum() < 2:
             raise InputError(
-                f"one task only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the tuning period: "
+                f"one stream only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the tuning period: "
                 "sharing needs at least two; add another, or name the column that tells them apart (--stream)"
             )
         kept = tuple(np.array(tasks, object)[enough])
