@@ -1,4 +1,4 @@
-"""check_learner: what every learner must satisfy, braided's own and yours.
+"""check_learner: what every learner must satisfy, including yours.
 
 >>> import braided as bd
 >>> bd.checks.check_learner(bd.MTWRLS)
@@ -300,7 +300,7 @@ def tasks_join_and_leave(make: Make) -> None:
 
 
 def memory_is_bounded(make: Make) -> None:
-    """A stream without new inputs takes no more memory, however long it is."""
+    """Memory does not grow with the length of a stream that repeats its inputs."""
     X, y, tasks, rounds = _stream()
     model = _fresh(make)
 

@@ -10,7 +10,7 @@ JOINERS = "\u200c\u200d"  # can't be seen either, but belong to the spelling of 
 
 
 def printable(name: object) -> str:
-    r"""Return a name with escapes for characters that can't be seen, and everything else as it is.
+    r"""Return a name with escapes for characters that can't be seen, and all others unchanged.
 
     >>> print(printable("a\x1b[31mred\x07"), printable("two\nlines"), printable("Zürich"), printable(7))
     a\x1b[31mred\x07 two\nlines Zürich 7

@@ -119,7 +119,7 @@ class Odd:
 
 def test_a_policy_of_ones_own_must_fade_all_alike():
     model = bd.MTWRLS(bd.TaskGraph.independent(["a", "b"]), 1, forgetting=Odd(), solver="local")
-    with pytest.raises(InputError, match="only fade all alike"):
+    with pytest.raises(InputError, match="only fade all tasks alike"):
         model.learn_one([1.0], 1.0, task="a")
     assert model.samples == 0
 

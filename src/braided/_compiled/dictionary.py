@@ -28,7 +28,7 @@ from braided._compiled.step import (
 )
 from braided.types import Floats, Ints
 
-UNBOUNDED = 2**62  # a budget of this size or more is none
+UNBOUNDED = 2**62  # a budget this large means none
 USAGE_WINDOW = 10  # times the budget: inputs over which the usage of an element is averaged
 SMALLEST_NOVELTY = 1e-280  # a novelty below has no inverse
 DELTA_ROUNDING = 16.0 * 2.0**-52  # in δ, as a share of k(x, x)
@@ -85,7 +85,7 @@ class Known(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One sample, and what its dictionary says of it."""
+    """One sample, and its coordinates in its dictionary."""
 
     x: Floats  # (d,)
     task: int

@@ -3,7 +3,7 @@
 The weights w solve K w = ψ, where K = blkdiag Φ_t + C ⊗ I holds the information Φ_t of each task's samples and that of
 the prior, C = penalty · A, which is sparse. Neither Φ_t nor ψ is stored, only what finding the solution needs:
 
-    W  weights (N, d), as they are
+    W  weights (N, d), the current ones
     R  residual (N, d), ψ − K w: zero at the solution
     P  covariance (N, d, d), P_t = (Φ_t + C_tt I)⁻¹: that of a task whose neighbours' weights are known
 

@@ -13,7 +13,7 @@ from braided._compiled.linear import dot
 from braided.types import Floats
 
 MOST_SWEEPS = 60  # many more than the Jacobi method needs
-ROUNDING = 1e-15  # of a gradient, relative to weights whose moments have no eigenvalue above 1
+GRADIENT_ROUNDING = 1e-15  # relative to weights whose moments have no eigenvalue above 1
 PARALLEL = 1e-12  # cosine below which two rows count as orthogonal
 
 
@@ -158,6 +158,6 @@ def minimise_inplace(W: Floats, problem: Problem, low_rank: bool, tolerance: flo
                 ahead[t, k] = new[t, k] + share * (new[t, k] - W[t, k])
                 ahead_slope[t, k] = new_slope[t, k] + share * (new_slope[t, k] - slope[t, k])
                 W[t, k], slope[t, k] = new[t, k], new_slope[t, k]
-        if np.sqrt(squares) <= max(tolerance, min(ROUNDING * np.sqrt(size), 1e3 * tolerance)):
+        if np.sqrt(squares) <= max(tolerance, min(GRADIENT_ROUNDING * np.sqrt(size), 1e3 * tolerance)):
             return True
     return False

@@ -1,7 +1,7 @@
 """The two solvers of K w = ψ for many tasks on a sparse graph; local.py says what the letters are.
 
-    push  relax a task, w_t += P_t R_t, which moves its residual to its neighbours, and go on with those whose residual
-          is large: for single samples, which reach a few tasks
+    push  relax a task, w_t += P_t R_t, which moves its residual to its neighbours, then those whose residual became
+          large: for single samples, which reach a few tasks
     CG    conjugate gradients, preconditioned by P: for rounds, and where smooth modes of the graph must move
 
 Of K, both need only P: K P r = r + C_off P r for the links C_off between tasks.

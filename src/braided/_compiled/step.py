@@ -15,7 +15,7 @@ SCALE, RESIDUAL, COUNT = 0, 1, 2  # the columns of totals
 SQUARE, SEEN, UNUSUAL = 0, 1, 2  # the columns of errors
 FOLD = 2.0**10  # above this, the scale is folded into P, and P is checked for wind-up
 LARGEST_ENTRY = 1e300  # of P, where there is no guard
-LARGEST_VALUE = 1e140  # also of the step of a weight: squares of later values must not overflow
+LARGEST_SIZE = 1e140  # of inputs, targets and steps of weights: squares of later values must not overflow
 EXPECTED_NOISE_WEIGHT = 1e-3  # in samples
 LEAST_EVIDENCE = 1e-100  # below this, evidence no longer fades
 ROUNDING = 2.0**-52
@@ -121,7 +121,7 @@ def learn_error_inplace(row: Floats, square: float, unusual: bool) -> None:
 
 @compiled
 def fade_evidence_inplace(totals: Floats, factor: float) -> None:
-    """Fade the evidence about the noise; the estimate stays, however long no sample comes."""
+    """Fade the evidence about the noise; the estimate stays, however long the gap between samples."""
     if totals[COUNT] * factor > LEAST_EVIDENCE:
         totals[RESIDUAL] *= factor
         totals[COUNT] *= factor
@@ -177,9 +177,9 @@ def correct_inplace(
     loss = c  # of P along g
     if along < 1.0 and weight * variance > 0.0:
         loss = c * (1.0 - (1.0 - along) / (weight * variance))
-    sound = max(weight, 1.0) * norm <= LARGEST_VALUE * LARGEST_VALUE and weight * abs(y) <= LARGEST_VALUE
+    sound = max(weight, 1.0) * norm <= LARGEST_SIZE * LARGEST_SIZE and weight * abs(y) <= LARGEST_SIZE
     sound = sound and 0.0 < s <= LARGEST_ENTRY and square <= LARGEST_ENTRY and abs(loss) * size * size <= LARGEST_ENTRY
-    sound = sound and c * abs(e) * size <= own * LARGEST_VALUE  # the steps of the weights
+    sound = sound and c * abs(e) * size <= own * LARGEST_SIZE  # the steps of the weights
     if not (sound and doubt * ratio <= MOST_DOUBT * (along + max(variance, 0.0))):
         return -1.0, 0.0
     totals[SCALE] = scale

@@ -3,7 +3,7 @@
 The new row of the relation matrix is [−f', g] and the old diagonal grows by E. Given the others, the new task's
 weights are Σ_j (f_j / g) w_j with precision λg; and the others alone gain the information λM, M = E − ff'/g. So the
 others are updated first, by Woodbury's identity on the new task's neighbours, and then the new task is appended. The
-result is the solution on the enlarged graph, and no step passes through a nearly singular prior.
+result is the solution on the enlarged graph, and no step uses a nearly singular prior.
 """
 
 from typing import Any, NamedTuple, TypeVar

@@ -127,7 +127,7 @@ class NormLearner(MomentLearner):
     def _reweighted(self, W: Floats, problem: Problem) -> Floats:
         """Return a ridge solution whose penalty touches the norm from above near it, or W if that is better.
 
-        A ridge solution moves along all directions of Φ_t at the same speed, however unlike its eigenvalues.
+        A ridge solution converges equally fast along all directions of Φ_t, however different its eigenvalues.
         """
         new, ridge = W, max(problem.penalty, 0.1 * TOLERANCE) * np.eye(self.n_features)  # less has no effect
         try:
@@ -137,7 +137,7 @@ class NormLearner(MomentLearner):
                     rhs = (problem.targets @ root)[..., None]
                     new = np.linalg.solve(root.T @ problem.moments @ root + ridge, rhs)[..., 0] @ root.T
                 found, known = self._objective(new, problem), self._objective(W, problem)
-        except np.linalg.LinAlgError:  # features so alike, or so unlike in size, that the ridge is lost in rounding
+        except np.linalg.LinAlgError:  # nearly equal features, or of very different sizes: the ridge is lost
             return W
         return new if found < known else W
 

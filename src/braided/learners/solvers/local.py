@@ -66,8 +66,8 @@ class LocalSolver:
         """Refuse forgetting that does not fade all tasks alike."""
         if not setting.forgetting.is_uniform:
             raise InputError(
-                f'solver="local" can only fade all alike, not by {setting.forgetting!r}: use Exponential or HalfLife, '
-                'or "blocked" for few tasks'
+                f'solver="local" can only fade all tasks alike, not by {setting.forgetting!r}: use Exponential or '
+                'HalfLife, or "blocked" for few tasks'
             )
         self.setting = setting
         self._room: Room | None = None
@@ -110,7 +110,7 @@ class LocalSolver:
         policy = self.setting.forgetting
         steps = policy.steps(clock, NO_PRIOR)
         if (steps.fades[:, 1] != 1.0).any():
-            raise InputError(f'{policy!r} fades single tasks: solver="local" can only fade all alike')
+            raise InputError(f'{policy!r} fades single tasks: solver="local" can only fade all tasks alike')
         return steps.fades[:, 0] * np.where(steps.moves > 0.0, steps.moves, 1.0)
 
     def _room_of(self, state: Local) -> Room:
