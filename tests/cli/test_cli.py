@@ -15,7 +15,7 @@ from braided.study import METHODS
 pytestmark = pytest.mark.slow  # every test starts processes
 
 HEADER = "timestamp,site,value"
-STOPPED = "braided: stopped; the same command, without --fresh, goes on from here\n"
+STOPPED = "braided: stopped; the same command, without --fresh, resumes from here\n"
 
 
 def braided(*arguments, cwd=None):

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import braided as bd
-from braided.forecasting import Trial
+from braided.forecasting import Choice, Trial
 from braided.report import Summary, in_words
 from braided.runs import Settings, choose, learn, read_choice, run, run_in_memory, write_choice
 from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
@@ -312,10 +312,10 @@ def test_many_streams_share_on_a_sparse_graph(monkeypatch):
     monkeypatch.setattr("braided.runs.tuning_period.REGION_STREAMS", 15)
     forecaster, _ = run_in_memory(field(steps=300, sites=60, missing=0.01), Settings(("mt-wrls",), lags=9))
     assert forecaster.learner.uses == "local"
-    assert "Chosen on the first 60 rounds of 45 streams, of " in chosen(forecaster)
+    assert " trials on the first 60 rounds of 45 streams: " in chosen(forecaster)
     assert Summary.of(forecaster).means["to_single"] < 0.97
     few, _ = run_in_memory(field(steps=100), Settings(("wrls",), lags=2))
-    assert "Chosen on the first 20 rounds, of " in chosen(few)
+    assert " trials on the first 20 rounds: " in chosen(few)
 
 
 def test_the_head_is_at_most_so_many_values_but_has_rounds_enough(monkeypatch):
@@ -419,3 +419,18 @@ def test_times_with_offsets_are_written_as_utc(tmp_path):
     naive = frame.tz_localize(None)
     with pytest.raises(bd.InputError, match="has times without, the model has learned times with UTC offsets"):
         learn(done.forecaster, open_rounds(naive))
+
+
+def test_a_baseline_that_broke_down_is_reported():
+    forecaster, _ = run_in_memory(field(steps=100), Settings(("wrls",), lags=2))
+    best = Trial("mt-wrls", {"penalty": 1.0}, 100, 0.5, 300)
+    forecaster.origin = replace(forecaster.origin, choice=Choice(best, Trial("wrls", {})))
+    assert chosen(forecaster).endswith("times that of “no change”, one filter per stream broke down.")
+    forecaster.origin = replace(forecaster.origin, choice=Choice(best, best))
+    assert chosen(forecaster).endswith("times that of “no change”.")
+
+
+def test_a_method_that_shares_nothing_is_not_called_sharing():
+    settings = Settings(("oslssvr-linear",), {"novelty": 0.1, "penalty": 100.0}, lags=2)
+    forecaster, _ = run_in_memory(field(steps=100), settings)
+    assert in_words(forecaster)[0].startswith("This method, which shares nothing, ")

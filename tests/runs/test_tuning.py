@@ -411,3 +411,12 @@ def test_a_value_without_a_logarithm_is_named():
 def test_settings_that_no_run_can_use_are_refused_before_anything_is_read(given, said):
     with pytest.raises(bd.InputError, match=said):
         Settings(**given)
+
+
+@pytest.mark.parametrize("change", ["extras", "robust", "logarithm"])
+def test_trials_of_other_features_or_settings_are_of_no_use(tmp_path, change):
+    head, log = head_of(field(steps=120), extras=1), tmp_path / "log"
+    search(head, [METHODS["wrls"]], log=log)
+    other = {"extras": head.extras + 1.0, "robust": not head.robust, "logarithm": not head.logarithm}[change]
+    with pytest.raises(bd.FileError, match="trials of other data"):
+        search(replace(head, **{change: other}), [METHODS["wrls"]], log=log)

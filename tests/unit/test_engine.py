@@ -551,3 +551,23 @@ def test_a_copy_shares_nothing_with_the_forecaster(copied):
     made = twin.advance(times[100:], values[100:], tasks)
     assert dumps(forecaster) == before
     np.testing.assert_array_equal(forecaster.advance(times[100:], values[100:], tasks).forecast, made.forecast)
+
+
+def test_a_new_record_counts_breakdowns_from_zero():
+    times, values, tasks = streams(missing=0.0, gaps=True, rounds=400)
+    model = make(values, tasks, bd.Lags(3), lambda g: bd.MOGD(g, 4, step=30.0), single=False)
+    model.advance(times, values, tasks)
+    assert min(model.breakdowns, model.gaps, model.irregular, model.absent, model.unforecast) > 0
+    model.forget_record()
+    assert not any((model.breakdowns, model.gaps, model.irregular, model.absent, model.unforecast, model.too_large))
+    assert not model.record.counts.any()
+
+
+@pytest.mark.parametrize("learner", [None, lambda graph: bd.MOGD(graph, 7, 0.1, 0.01)])
+def test_a_forecast_ahead_changes_nothing(learner):
+    times, values, tasks = streams()
+    model = make(values, tasks, learner=learner, clips=True)
+    model.advance(times, values, tasks)
+    before, first = dumps(model), model.ahead()
+    assert dumps(model) == before
+    np.testing.assert_array_equal(model.ahead().high, first.high)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.forgetting import Directional, Drift, HalfLife, Restore
+from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.learners.solvers.exact import information_of
 from braided.state import dumps, loads
 from tests.reference.linear import batch, stack
@@ -254,3 +254,38 @@ def test_a_task_joins_and_leaves_where_all_has_wound_up():
     model.learn_many(np.ones((3, D)), np.ones(3), ["new", 1, "new"])
     assert np.isfinite(model.covariance).all()
     assert model.predict_one(np.ones(D), task="new") == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", [bd.MTWRLS, bd.WRLS])
+@pytest.mark.parametrize("policy", [HalfLife(2.0), Restore(0.9), Drift(0.1)], ids=repr)
+def test_a_refused_sample_that_opens_a_round_moves_nothing(policy, kind):
+    model, rng = kind(bd.TaskGraph.pooled(["a", "b"]), 2, 1.0, policy), np.random.default_rng(0)
+    model.learn_many(rng.normal(size=(8, 2)), rng.normal(size=8), list("ab") * 4, rounds=np.arange(8) // 2)
+    before = dumps(model)
+    with pytest.raises(bd.NumericalError):
+        model.learn_one([1e160, 1e160], 1.0, task="a", round=9)
+    assert dumps(model) == before
+    with pytest.raises(bd.NumericalError):
+        model.learn_many([[1e160, 1e160]], [1.0], ["a"], rounds=[9])
+    assert dumps(model) == before
+
+
+def test_a_custom_policy_that_fades_all_alike_is_guarded_and_may_be_local():
+    class Half:
+        def fades(self, opens):
+            return np.tile([0.5, 1.0], (opens.size, 1))
+
+    given = np.ones((200, 2)), np.ones(200), ["a"] * 200
+    custom, own = (bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), 2, 1.0, one) for one in (Half(), Exponential(0.5)))
+    np.testing.assert_array_equal(custom.progressive(*given), own.progressive(*given))
+    assert custom.health == own.health
+    assert custom.health.guarded > 0
+    assert bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), 2, 1.0, Half(), solver="local").uses == "local"
+
+
+def test_a_task_that_joins_leaves_the_noise_of_directional_forgetting():
+    model, rng = bd.MTWRLS(bd.TaskGraph.pooled(["a", "b"]), 2, 1.0, Directional(0.9)), np.random.default_rng(0)
+    model.learn_many(rng.normal(size=(20, 2)), rng.normal(size=20), ["a", "b"] * 10)
+    before = model.noise_variance
+    model.add_task("c", {"a": 0.5})
+    assert model.noise_variance == before

@@ -60,3 +60,15 @@ def test_the_scale_of_a_filter_that_restores_is_folded():
         model.learn_one([1.0], 1.0, task=0, round=n)
     assert model.state.totals[0, 0] > 1e-4
     assert np.isfinite(model.covariance).all()
+
+
+@pytest.mark.parametrize("solver", ["dense", "blocked"])
+def test_what_the_guard_has_done_is_still_counted_after_tasks_join_and_leave(solver):
+    model = bd.MTWRLS(bd.TaskGraph.pooled(["a", "b", "c"]), 2, 1.0, 0.5, solver=solver)
+    model.learn_many(np.ones((200, 2)), np.ones(200), ["a"] * 200)
+    guarded, deviation = model.health.guarded, model.noise_variance
+    assert guarded > 0
+    model.remove_task("c")
+    assert (model.health.guarded, model.noise_variance) == (guarded, deviation)
+    model.add_task("d", {"a": 0.5})
+    assert model.health.guarded == guarded

@@ -84,3 +84,10 @@ def test_a_live_run_of_version_2_goes_on(tmp_path):
     live = Live(QUICK, forecaster)
     assert live.rounds == forecaster.rounds > 0
     assert forecaster.origin.live is None  # it is the run that holds it now
+
+
+def test_the_end_of_the_tuning_period_of_version_2_is_kept():
+    forecaster = loads(unpacked("forecaster-of-a-run"))
+    position = forecaster.origin.position
+    step = forecaster.preparation.clock.step
+    assert position.tuning_end == forecaster.first_stamp + (position.tuning_rounds - 1) * step

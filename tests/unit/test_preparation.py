@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import braided as bd
+from braided.features import Scale
 from braided.forecasting import Clock, Preparation, Units
 from braided.forecasting.preparation import with_gaps
 from braided.runs import Settings, choose
@@ -67,3 +68,13 @@ def test_a_window_of_the_study_is_prepared_without_units():
     known, ahead = window.parts(method.inputs)
     expected = method.inputs.lags(9).samples(panel.values[:400], panel.tasks, window.graph)
     np.testing.assert_array_equal(np.concatenate([known.X, ahead.X]), expected.X)
+
+
+def test_an_extra_that_is_far_too_large_counts_as_missing():
+    values, extras = field(steps=60).values, np.random.default_rng(0).normal(size=(60, 4, 1))
+    lags, graph, scale = bd.Lags(2), bd.TaskGraph.from_history(values), Scale.fit(extras.reshape(-1, 1))
+    wild, gone = extras.copy(), extras.copy()
+    wild[30, 1], gone[30, 1] = 1e120, np.nan
+    made = [Preparation(lags, graph, Units.measure(values), scale=scale).samples(values, one) for one in (wild, gone)]
+    np.testing.assert_array_equal(made[0].X, made[1].X)
+    assert np.abs(made[0].X).max() < 1e3

@@ -47,3 +47,9 @@ def test_where_every_candidate_breaks_down_none_is_chosen(how):
 def test_the_first_of_equals_wins():
     best = Tuner((1.0,), 900).tune(METHOD, lambda pool, rounds: [Trial("x", one, rounds, 0.5) for one in pool])
     assert best.parameters == {"penalty": 1.0}
+
+
+def test_five_finalists_are_enough_for_another_piece():
+    tuner = Tuner((1.0,), 900, "halving")
+    assert tuner.pieces(15) == [(15, 300), (5, 900)]
+    assert tuner.pieces(14) == [(14, 900)]

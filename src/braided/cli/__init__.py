@@ -65,7 +65,7 @@ def main() -> None:
         _fail(str(error), Exit.MISUSED if isinstance(error, InputError) else Exit.FAILED)
     except KeyboardInterrupt:
         stopping.heard()
-        _fail("stopped; the same command, without --fresh, goes on from here", Exit.INTERRUPTED)
+        _fail("stopped; the same command, without --fresh, resumes from here", Exit.INTERRUPTED)
     except Exception as error:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)
 

@@ -20,7 +20,7 @@ def forecast(
         list[str] | None, typer.Argument(help="Files with newer rows, which are learned first; older rows are skipped.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Where to save the model after it has learned them.")] = None,
-    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Of what is printed.")] = "table",
+    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Output format.")] = "table",
     sort_rows: opt.SortRows = opt.SORT_ROWS,
     debug: opt.Debug = False,
 ) -> None:

@@ -32,7 +32,9 @@ Files = Annotated[
 ]
 SortRows = Annotated[int, typer.Option(help="How many rows may be out of order; they are kept in memory.", min=0)]
 SORT_ROWS = 2_000_000
-Tune = Annotated[float, typer.Option("--tune", help="Leading share of the rounds: the tuning period.")]
+Tune = Annotated[
+    float, typer.Option("--tune", help="Fraction of the rounds, from the start, to tune on: the tuning period.")
+]
 KeepConstant = Annotated[
     bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
 ]
@@ -106,7 +108,7 @@ class Start:
     """What a run starts from, instead of tuning; and its intervals."""
 
     parameters: Annotated[
-        str, typer.Option(help="Of one method, instead of tuning: penalty=10,ridge=1,… or a file that `tune` wrote.")
+        str, typer.Option(help="Parameters of one method, to skip tuning: penalty=10,… or a file written by `tune`.")
     ] = ""
     interval: Annotated[float, typer.Option(help="Share of the values that the intervals should hold.")] = 0.9
     model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None

@@ -26,7 +26,9 @@ def run(
     tune: opt.Tune = 0.2,
     keep_constant: opt.KeepConstant = False,
     out: Annotated[Path, typer.Option(help="Folder of the forecasts, the model and the report.")] = Path("braided-run"),
-    form: Annotated[Literal["parquet", "csv"], typer.Option("--format", help="Of the forecasts' file.")] = "parquet",
+    form: Annotated[
+        Literal["parquet", "csv"], typer.Option("--format", help="Format of the forecast file.")
+    ] = "parquet",
     save: Annotated[Path | None, typer.Option(help="Where the model is saved; by default in the folder.")] = None,
     every: Annotated[int, typer.Option(help="Samples between saves.", min=1)] = 1_000_000,
     fresh: Annotated[
@@ -40,7 +42,7 @@ def run(
 ) -> None:
     """Forecast every value of a table before it is learned; say whether sharing helps; keep forecasts and model.
 
-    Stopped and started again, a run goes on from the model it saved last, and ends with the same forecasts.
+    If a run is interrupted, the same command resumes it from the model it saved last, and ends with the same forecasts.
     """
     from braided.report import PAGES, insist_own_pages, write_run_report
     from braided.runs import chosen, claim

@@ -120,9 +120,10 @@ def chosen(forecaster: Engine) -> str:
     if best.score is None:
         return f"As given: {said}."
     where = f" of {choice.streams:,} streams" if choice.streams else ""
-    said = f"Chosen on the first {best.rounds:,} rounds{where}, of {choice.tried:,} trials: {said}, "
-    said += f"{best.score:.3f} of the error of “no change” there"
-    return said + (f"; one filter per stream {single.score:.3f}." if best != single else ".")
+    said = f"Chosen from {choice.tried:,} trials on the first {best.rounds:,} rounds{where}: {said}; "
+    said += f"error {best.score:.3f} times that of “no change”"
+    alone = "broke down" if single.score is None else f"{single.score:.3f}"
+    return said + (f", one filter per stream {alone}." if best != single else ".")
 
 
 def load_forecaster(path: Path) -> Engine:

@@ -91,7 +91,7 @@ class TuningPeriod:
             names = [tasks[place] for place in np.flatnonzero(constant)]
             raise InputError(
                 f"{listed(names)} never change{'s' * (len(names) == 1)} in the tuning period ({len(times)} rounds): "
-                "nothing to learn; leave out (--without), let join later (--keep-constant), or tune on more (--tune)"
+                "leave it out (--without), let it join later (--keep-constant), or use a longer tuning period (--tune)"
             )
         enough &= ~constant
         if enough.sum() < 2:

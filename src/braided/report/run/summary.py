@@ -92,7 +92,9 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
     verb = "makes no difference" if abs(mean) < SMALLEST_GAIN else "helps" if mean > 0.0 else "hurts"
     how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALLEST_GAIN)
     helped, known = (gains >= SMALLEST_GAIN).sum(), (~np.isnan(gains)).sum()
-    said = f"Sharing {verb}{how}; it lowers the error of {helped:,} of {known:,} streams"
+    shares = forecaster.learner.shares or forecaster.preparation.lags.neighbours
+    subject = "Sharing" if shares else "This method, which shares nothing,"
+    said = f"{subject} {verb}{how}; it lowers the error of {helped:,} of {known:,} streams"
     hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALLEST_GAIN]
     if hurt:
         by = [f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in hurt]
@@ -130,7 +132,7 @@ def _percent(gain: float) -> str:
 
 def _trouble(forecaster: Engine) -> list[str]:
     gaps, large, unforecast = forecaster.gaps, forecaster.too_large, forecaster.unforecast
-    said = [f"{gaps} gap{'s' * (gaps > 1)} longer than the typical step; features do not reach across."] * (gaps > 0)
+    said = [f"{gaps} gap{'s' * (gaps > 1)} longer than the typical step; no feature spans a gap."] * (gaps > 0)
     if forecaster.irregular:
         said.append(f"{forecaster.irregular:,} steps are longer than typical, but not gaps.")
     if large:

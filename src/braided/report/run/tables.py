@@ -175,7 +175,9 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     return {
         "Source": printable(model.origin.source),
         "Streams": several(model.tasks, NAMES_IN_FACTS),
-        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}" if head else "other rounds, earlier",
+        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}"
+        if head
+        else "earlier data, not in this table",
         "Method": f"{method.title}: {method.about}",
         "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),
         "Ties": _ties(model),
