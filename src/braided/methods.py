@@ -91,7 +91,7 @@ class Inputs:
 @final
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A way to forecast: a learner with its grid, or a naive rule."""
+    """A way to forecast: a learner with its grid, or a rule without a model: a baseline."""
 
     name: str
     title: str
@@ -117,7 +117,7 @@ class Method:
     def family(self) -> str:
         """What kind of method it is; the report has a colour for each."""
         learned = "batch" if self.batch else "multi-task" if self.shares else "single-task"
-        return "naive" if self.naive else learned
+        return "baseline" if self.naive else learned
 
     @property
     def hidden_seeds(self) -> int:

@@ -107,7 +107,7 @@ def test_methods_that_are_not_told_apart_are_joined():
 def test_a_family_has_one_colour():
     names = ("mt-wrls", "madmm", "wrls", "oslssvr", "l21", "graph-ridge", "no-change", "mean-change")
     kinds = [METHODS[name].family for name in names]
-    assert kinds == [kind for kind in ("multi-task", "single-task", "batch", "naive") for _ in range(2)]
+    assert kinds == [kind for kind in ("multi-task", "single-task", "batch", "baseline") for _ in range(2)]
     assert len(set(style.COLOURS.values())) == len(set(style.MARKS.values())) == 4
 
 

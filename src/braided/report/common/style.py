@@ -20,9 +20,9 @@ WIDTH = 4.8  # inches
 POINTS = 72.0 * WIDTH
 INK, GREY, FAINT, PALE = "#222222", "#5a5a5a", "#d5d5d5", "#f0efec"
 # Distinct with every kind of colour blindness, and dark enough for text on white.
-COLOURS = {"multi-task": "#0068a6", "single-task": "#c24e00", "batch": "#00795a", "naive": "#6b6b6b"}
+COLOURS = {"multi-task": "#0068a6", "single-task": "#c24e00", "batch": "#00795a", "baseline": "#6b6b6b"}
 ACTUAL: dict[str, Any] = {"color": "#8a8a8a", "linewidth": 1.0, "marker": ".", "markersize": 4, "label": "Actual"}
-MARKS = {"multi-task": "o", "single-task": "s", "batch": "^", "naive": "D"}
+MARKS = {"multi-task": "o", "single-task": "s", "batch": "^", "baseline": "D"}
 STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
