@@ -30,6 +30,10 @@ class FileError(BraidedError, ValueError):
     """A file can't be written or read."""
 
 
+class MissingFileError(FileError, InputError):
+    """A file that was to be read does not exist."""
+
+
 class FileWarning(UserWarning):
     """A file was read, but may be incomplete or have changed."""
 
@@ -38,4 +42,5 @@ def unreadable(path: object, error: Exception, remedy: str = "check the path") -
     """Return the error for a file that can't be read; missing permission is reported as such."""
     if isinstance(error, PermissionError):
         return FileError(f"no permission to read {path}: get read access to the file and its folders, or a copy of it")
-    return FileError(f"{path} can't be read ({getattr(error, 'strerror', None) or error}): {remedy}")
+    kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+    return kind(f"{path} can't be read ({getattr(error, 'strerror', None) or error}): {remedy}")

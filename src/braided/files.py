@@ -18,7 +18,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from braided.errors import FileError, InputError, unreadable
+from braided.errors import FileError, InputError, MissingFileError, unreadable
 
 DRAFT = "draft-"
 MARK = "made by braided, which may write over it"
@@ -35,6 +35,12 @@ def is_there(path: str | PathLike[str]) -> bool:
     except (OSError, ValueError):  # also a name that no file can have
         return False
     return True
+
+
+def insist_there(path: Path) -> None:
+    """Refuse a path that does not exist."""
+    if not is_there(path):
+        raise MissingFileError(f"{path} does not exist: check the path")
 
 
 @contextlib.contextmanager

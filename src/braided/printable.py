@@ -1,4 +1,4 @@
-"""Make names safe to print: characters that control a terminal, or are invisible, become escapes."""
+"""How names and counts are printed: characters that control a terminal, or are invisible, become escapes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ def printable(name: object) -> str:
     """
     text = str(name)
     return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things, in the singular or the plural.
+
+    >>> counted(1, "round"), counted(2000, "round")
+    ('1 round', '2,000 rounds')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _shown(character: str) -> str:

@@ -495,7 +495,9 @@ MISUSED = {
         "--parameters",
         "penalty=1,lvel=1",
     ),
-    "holds no choice that `braided tune` made": ("--parameters", "absent.json"),
+    "absent.json can't be read (No such file": ("--parameters", "absent.json"),
+    "holds no choice that `braided tune` made": ("--parameters", "mine.csv"),
+    "mine.csv says which method and lags to use: leave out": ("--parameters", "mine.csv", "--lags", "3"),
     "tune is 2: it must be above 0 and below 1": ("--tune", "2"),
     "no stream 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),
     "no column 'x'": ("--value", "x"),
@@ -533,3 +535,50 @@ def test_each_wind_file_runs_with_nothing_but_its_name(tmp_path, name):
     assert 0.89 < model.record.covered.sum() / model.record.intervals.sum() < 0.91
     assert Summary.of(model).gains.min() > -0.5  # per cent: no stream is worse off
     assert np.isfinite(model.record.rmse).all()
+
+
+def test_a_refused_table_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.csv").write_text("\n".join([HEADER, *(row for row in rows_of() if "site 1" in row)]))
+    for command in ("run", "tune"):
+        refused(monkeypatch, capsys, tmp_path, "one stream only", command, "mine.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+MISSING = {
+    "run": ("run", "absent.csv"),
+    "several files": ("run", "absent.csv", "other.csv"),
+    "its parameters": ("run", "synthetic", "--parameters", "absent.json"),
+    "its model": ("run", "synthetic", "--model", "absent.braided"),
+    "tune": ("tune", "absent.csv"),
+    "forecast": ("forecast", "absent.braided"),
+    "inspect": ("inspect", "absent.braided"),
+    "live": ("live", "--model", "absent.braided"),
+    "study": ("study", "--data", "absent.csv"),
+    "wind toolkit": ("data", "wind-toolkit", "absent"),
+}
+
+
+@pytest.mark.parametrize("arguments", MISSING.values(), ids=list(MISSING))
+def test_a_missing_file_ends_every_command_alike(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    code, _, said = called(monkeypatch, capsys, *arguments)
+    assert (code, "absent" in said, said.count("\n")) == (2, True, 1)
+
+
+def test_columns_are_looked_for_in_data_that_come_with_the_package(tmp_path, monkeypatch, capsys):
+    refused(monkeypatch, capsys, tmp_path, "synthetic has no column 'x'", "run", "synthetic", "--time", "x")
+    refused(monkeypatch, capsys, tmp_path, "value='x' (--value) names one column", "tune", "synthetic", "--value", "x")
+
+
+def test_a_dash_that_is_the_value_of_an_option_is_not_standard_input(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.csv").write_text("\n".join([HEADER, *rows_of(60)]))
+    refused(monkeypatch, capsys, tmp_path, "no stream '-' to leave out", "run", "mine.csv", "--without", "-")
+
+
+def test_a_table_with_other_streams_than_the_model_is_refused(finished, tmp_path, monkeypatch, capsys):
+    table = "\n".join([HEADER, *rows_of(60)]).replace("site ", "meter ")
+    (tmp_path / "other.csv").write_text(table)
+    message = "other.csv has 'meter 1', 'meter 2', 'meter 3', the model 'site 1', 'site 2', 'site 3', 'site 4'"
+    model = finished[0] / "braided-run" / "model.braided"
+    refused(monkeypatch, capsys, tmp_path, message, "forecast", str(model), "other.csv", "--save", "new.braided")
+    assert not (tmp_path / "new.braided").exists()

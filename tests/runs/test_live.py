@@ -466,7 +466,7 @@ def test_features_of_another_number_are_refused():
     stream = live()
     fed(stream, lines_of(field(steps=60)))
     again = Live(QUICK, stream.forecaster, features=["gust"])
-    with pytest.raises(bd.InputError, match="line 1 has 1 features, the rounds before have 0"):
+    with pytest.raises(bd.InputError, match="line 1 has 1 feature, the rounds before have 0"):
         fed(again, ['{"time": "2012-01-01T05:00", "site": "site 1", "wind": 1, "gust": 2}'])
 
 

@@ -72,9 +72,10 @@ def main() -> None:
 
 def _current(arguments: list[str]) -> list[str]:
     """Return the arguments in today's spelling; former ones are noted, and will be refused by the next version."""
-    if arguments[:1] == ["run"] and "-" in arguments:
+    dashes = [place for place, one in enumerate(arguments) if one == "-" and not arguments[place - 1].startswith("--")]
+    if arguments[:1] == ["run"] and dashes:  # not the value of an option
         say("`braided run -` is now `braided live`; the former spelling works in this version only")
-        arguments = ["live", *(one for one in arguments[1:] if one != "-")]
+        arguments = ["live", *(one for place, one in enumerate(arguments) if place not in (0, *dashes))]
     if arguments[:1] in (["run"], ["live"], ["tune"]) and any(one.split("=")[0] == "--task" for one in arguments):
         say("--task is now --stream; the former spelling works in this version only")
         arguments = [f"--stream{one[6:]}" if one.split("=")[0] == "--task" else one for one in arguments]

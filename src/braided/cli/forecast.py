@@ -12,6 +12,7 @@ from braided.cli import options as opt
 from braided.cli.console import print_forecasts, progress
 from braided.errors import InputError
 from braided.files import insist_apart, sole_writer
+from braided.printable import counted
 
 
 def forecast(
@@ -42,7 +43,7 @@ def forecast(
             with progress() as advance:
                 learn(forecaster, rounds, advance)
             until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
-            print(f"learned {forecaster.rounds - before} rounds, up to {until}", file=sys.stderr)
+            print(f"learned {counted(forecaster.rounds - before, 'round')}, up to {until}", file=sys.stderr)
         if save is not None:
             save_model(forecaster, save)
     made = forecaster.ahead()

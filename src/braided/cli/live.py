@@ -15,6 +15,7 @@ from braided.cli.console import print_forecasts, say
 from braided.cli.stopping import stoppable
 from braided.errors import InputError
 from braided.files import insist_own, sole_writer
+from braided.printable import counted
 
 if TYPE_CHECKING:
     from braided.forecasting import Forecasts
@@ -73,7 +74,7 @@ def live(
         if goes_on:
             what = "" if isinstance(known, Engine) else " of the warm-up"
             instead = " instead of --model" if start.model not in (None, path) else ""
-            rounds = f"{lines.rounds:,} rounds{what} to {lines.last_time}"
+            rounds = f"{counted(lines.rounds, 'round')}{what} to {lines.last_time}"
             say(f"going on from {path}{instead} (--fresh starts again): {rounds}")
         _run(lines, save, every, on_error == "stop")
 
@@ -114,7 +115,7 @@ class Notes:
         if now - self._began < MINUTE:
             return
         if self._held_back:
-            self._put(f"{self._held_back:,} more bad line{'s' * (self._held_back > 1)}")
+            self._put(counted(self._held_back, "more bad line"))
         self._began, self._shown, self._held_back = now, 0, 0
 
 
@@ -145,8 +146,8 @@ def _run(live: Live, save: Path | None, every: int, stop: bool) -> None:
 
     def summary() -> str:
         aside = f", {live.set_aside:,} set aside (--max-ahead)" * (live.set_aside > 0)
-        lines = f"{number:,} line{'s' * (number != 1)}, {bad:,} bad{aside}"
-        return f"after {lines}; {live.samples:,} samples learned in all"
+        lines = f"{counted(number, 'line')}, {bad:,} bad{aside}"
+        return f"after {lines}; {counted(live.samples, 'sample')} learned in all"
 
     with stoppable() as busy:
         try:
@@ -174,6 +175,7 @@ def _run(live: Live, save: Path | None, every: int, stop: bool) -> None:
                 keep()
     if not printed and not live.rounds:
         raise InputError(
-            f"none of {number:,} lines of standard input could be used: send JSON objects, or CSV with a header"
+            f"none of {counted(number, 'line')} of standard input could be used: send JSON objects, or a CSV with a "
+            "header"
         )
     say(f"standard input ended {summary()}")

@@ -126,6 +126,8 @@ def settings_of(context: typer.Context, learning: Learning, start: Start, **more
     if start.parameters and "=" in start.parameters and not is_there(start.parameters):
         given = {"parameters": _numbers(start.parameters)}
     elif start.parameters:
+        if learning.method or learning.lags is not None:
+            raise InputError(f"{start.parameters} says which method and lags to use: leave out --method and --lags")
         given = read_choice(Path(start.parameters))
     more |= {"coverage": start.interval, "model": "" if start.model is None else str(start.model)}
     return Settings(**learning.settings | given | more)
@@ -149,10 +151,8 @@ def open_table(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
 
     if "-" in files:
         raise InputError("- is standard input, which `braided live` reads: give files")
-    known = (*EMBEDDED, "synthetic")
-    if len(files) == 1 and (files[0] in known or not is_there(files[0])):
-        return open_rounds(open_panel(files[0]), sort_rows=sort_rows)
-    return open_rounds(files[0] if len(files) == 1 else files, sort_rows=sort_rows, **columns)
+    is_known = len(files) == 1 and (files[0] in (*EMBEDDED, "synthetic") or not is_there(files[0]))
+    return open_rounds(open_panel(files[0]) if is_known else files, sort_rows=sort_rows, **columns)
 
 
 def columns_of(forecaster: Engine) -> dict[str, Any]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from braided.cli import options as opt
 from braided.cli.console import progress, show_record
-from braided.files import sole_writer
 from braided.printable import printable
 
 TOOK = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}
@@ -45,7 +44,7 @@ def run(
     If a run is interrupted, the same command resumes it from the model it saved last, and ends with the same forecasts.
     """
     from braided.report import PAGES, insist_own_pages, write_run_report
-    from braided.runs import chosen, claim
+    from braided.runs import Run, chosen, claim
     from braided.runs import run as run_table
 
     settings = opt.settings_of(context, learning, start, tune=tune, keep_constant=keep_constant)
@@ -56,13 +55,17 @@ def run(
     insist_own_pages(out)
     others = [Path(name) for name in (start.parameters, start.model or "") if name and Path(name).exists()]
     claim(forecasts, saved, [*rounds.files, *others], [out / name for name in (*PAGES, "figures")])
-    with sole_writer(folder=out, file=saved), progress() as advance:
-        done = run_table(rounds, settings, forecasts, saved, every=every, jobs=jobs, fresh=fresh, progress=advance)
-        advance("writing the report", 0.99)
-        page = write_run_report(done, out)
+    with progress() as advance:
+
+        def report(done: Run) -> None:
+            advance("writing the report", 0.99)
+            write_run_report(done, out)
+
+        how: dict[str, Any] = {"every": every, "jobs": jobs, "fresh": fresh, "progress": advance, "then": report}
+        done = run_table(rounds, settings, forecasts, saved, **how)
     print(chosen(done.forecaster))
     show_record(done.forecaster)
-    print(f"\nThe run {TOOK[done.how]} {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
+    print(f"\nThe run {TOOK[done.how]} {perf_counter() - began:.0f} s. Report: {printable((out / PAGES[0]).resolve())}")
     for name, path in (("Forecasts", done.forecasts), ("Model", saved)):
         if path is not None:
             print(f"{name}: {printable(path.resolve())}")

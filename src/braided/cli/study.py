@@ -12,7 +12,7 @@ from braided.cli.console import console, progress, show, split
 from braided.cli.options import Debug, Jobs
 from braided.errors import InputError
 from braided.files import insist_apart, sole_writer
-from braided.printable import printable
+from braided.printable import counted, printable
 from braided.processes import workers
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def _show(results: Results) -> None:
 
     screen = console()
     what = "synthetic data, " if results.about["synthetic"] else ""
-    size = f"{results.windows} window{'s' * (results.windows > 1)} of {results.about['length']} steps"
+    size = f"{counted(results.windows, 'window')} of {results.about['length']} steps"
     name, source = (escape(printable(text)) for text in (results.name, results.about["source"]))
-    screen.print(f"\n[bold]{name}[/], {len(results.tasks)} streams, {size} ({what}{source})")
+    screen.print(f"\n[bold]{name}[/], {counted(len(results.tasks), 'stream')}, {size} ({what}{source})")
     for table in tables(results):
         if table.group != "other":
             show(table, screen)

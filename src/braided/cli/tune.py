@@ -10,7 +10,7 @@ import typer
 from braided.cli import options as opt
 from braided.cli.console import console, progress, show
 from braided.files import insist_apart, insist_own, remove_own, sole_writer
-from braided.printable import printable
+from braided.printable import counted, printable
 
 
 @opt.grouped
@@ -45,13 +45,13 @@ def tune(
     insist_apart(rounds.files, [out, kept])
     for path, mark in ((out, CHOICE_MARK), (kept, TRIALS_MARK)):
         insist_own(path, mark, "choose another file (--out)")
+    period = read_tuning_period(rounds, settings)
     with sole_writer(file=out), progress() as advance:
         if fresh:
             remove_own({kept: TRIALS_MARK})
-        period = read_tuning_period(rounds, settings)
         choice = choose(period, settings, jobs, kept, advance)
         write_choice(out, choice, period)
     show(trials(choice), console())
-    where = f" of {choice.streams:,} streams" if choice.streams else ""
-    print(f"{choice.tried} trials on {len(period.times)} rounds{where}.", end=" ")
+    where = f" of {counted(choice.streams, 'stream')}" if choice.streams else ""
+    print(f"{counted(choice.tried, 'trial')} on {counted(len(period.times), 'round')}{where}.", end=" ")
     print(f"To use it: braided run … --parameters {printable(out)}")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import FileError, InputError
-from braided.files import is_there, reading
+from braided.files import insist_there, reading
 from braided.types import Floats, Ints, Times
 
 WIND_SUFFIXES = (".csv", ".csv.gz", ".srw", ".h5", ".hdf5")
@@ -46,8 +46,7 @@ def find(paths: Iterable[str | PathLike[str]]) -> list[WindFile]:
     """Return the files; of a folder, the files in it, sorted by name."""
     found: list[Path] = []
     for path in map(Path, paths):
-        if not is_there(path):
-            raise FileError(f"{path} does not exist: check the path")
+        insist_there(path)
         with reading(path):
             inside = sorted(own for own in path.iterdir() if own.is_file()) if path.is_dir() else [path]
         known = [own for own in inside if own.name.lower().endswith(WIND_SUFFIXES) and not own.name.startswith("._")]

@@ -21,6 +21,7 @@ from braided.errors import InputError, NumericalError
 from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
+from braided.printable import counted
 from braided.runs.ahead import Ahead, SetAsideError
 from braided.runs.rows import chunk_of, no_change, rows_of
 from braided.runs.start import Settings, choose, chosen, start
@@ -197,7 +198,8 @@ class Live:
         n_extras = len(next(iter(row.extras.values())))
         if self._n_extras is not None and n_extras != self._n_extras:
             raise InputError(
-                f"line {number} has {n_extras} features, the rounds before have {self._n_extras}: name the same ones"
+                f"line {number} has {counted(n_extras, 'feature')}, the rounds before have {self._n_extras}: name the "
+                "same ones"
             )
         logarithm = self.settings.logarithm if self.forecaster is None else self.forecaster.units.logarithm
         if logarithm and (bad := [value for value in row.values.values() if value <= 0.0]):
@@ -296,8 +298,8 @@ class Live:
             expected = self._words(latest + step if self._clock is None else self._clock.after(latest))
             raise SetAsideError(
                 f"line {number} ({listed(list(row.values))}, {self._words(row.time)}) is set aside: its time is more "
-                f"than {self._max_ahead} steps of {step_in_words(step, row.is_dated)} after the last one ({expected} "
-                "was expected); correct the time, or raise --max-ahead"
+                f"than {counted(self._max_ahead, 'step')} of {step_in_words(step, row.is_dated)} after the last one "
+                f"({expected} was expected); correct the time, or raise --max-ahead"
             )
         lines = sum(kept.lines for kept in believed)
         self.set_aside -= lines - 1

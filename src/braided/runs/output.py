@@ -36,9 +36,7 @@ class ForecastFile:
     """A file of forecasts in the making; `parts` parts of it are complete already."""
 
     def __init__(self, path: Path, parts: int = 0, is_utc: bool = False) -> None:
-        if path.suffix not in FORECAST_SUFFIXES:
-            raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(FORECAST_SUFFIXES)}")
-        self.path, self.parts, self.is_utc = path, parts, is_utc
+        self.path, self.parts, self.is_utc, self._mark = path, parts, is_utc, forecasts_mark(path)
         self._folder = path.with_name(f".{path.name}.parts")
         self._writer: Any = None
         try:
@@ -85,7 +83,7 @@ class ForecastFile:
             table = as_table(forecasts, _csv_times(forecasts.times, self.is_utc), self.is_utc)
             if self._writer is None:
                 self._writer = self._draft.open("wb")
-                self._writer.write(b"" if self.parts else forecasts_mark(self.path).encode())
+                self._writer.write(b"" if self.parts else self._mark.encode())
             plain = not any(set('",\r\n') & set(str(name)) for name in forecasts.names)
             options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
             arrow_csv.write_csv(table, self._writer, options)
@@ -110,7 +108,7 @@ class ForecastFile:
             return None
         join = _link if len(parts) == 1 else _join_csv if self.path.suffix == ".csv" else _join_parquet
         join(parts, self._draft)
-        insist_own(self.path, forecasts_mark(self.path))  # it may have appeared in the meantime
+        insist_own(self.path, self._mark)  # it may have appeared in the meantime
         self._draft.replace(self.path)
         return self.path
 
@@ -124,6 +122,8 @@ class ForecastFile:
 
 def forecasts_mark(path: Path) -> str:
     """Return what a file of forecasts is recognised by: a CSV by its header."""
+    if path.suffix not in FORECAST_SUFFIXES:
+        raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(FORECAST_SUFFIXES)}")
     return ",".join(FORECAST_COLUMNS) + "\n" if path.suffix == ".csv" else FORECASTS_MARK
 
 

@@ -12,6 +12,7 @@ from braided.files import as_json, mark_of, write_whole
 from braided.forecasting import Choice, Engine, LiveRounds, Origin, Parameters, Position, Trial
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.methods import Method, find_method, sees_level, with_level
+from braided.printable import counted
 from braided.runs.trials import SINGLE, Progress, methods_for, search, silent
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import load
@@ -119,8 +120,8 @@ def chosen(forecaster: Engine) -> str:
     said = f"{find_method(best.method).title} ({given})"
     if best.score is None:
         return f"As given: {said}."
-    where = f" of {choice.streams:,} streams" if choice.streams else ""
-    said = f"Chosen from {choice.tried:,} trials on the first {best.rounds:,} rounds{where}: {said}; "
+    where = f" of {counted(choice.streams, 'stream')}" if choice.streams else ""
+    said = f"Chosen from {counted(choice.tried, 'trial')} on the first {counted(best.rounds, 'round')}{where}: {said}; "
     said += f"error {best.score:.3f} times that of “no change”"
     alone = "broke down" if single.score is None else f"{single.score:.3f}"
     return said + (f", one filter per stream {alone}." if best != single else ".")
@@ -184,9 +185,9 @@ def read_choice(path: Path) -> dict[str, Any]:
             "lags": held["lags"],
             "tuned_until": held["tuned_until"],
         }
-    except PermissionError as error:
-        raise unreadable(path, error) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise unreadable(path, error, "give a file that `braided tune` wrote, or penalty=10,…") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise FileError(
             f"{path} holds no choice that `braided tune` made ({error}): give such a file, or penalty=10,…"
         ) from error

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from braided.files import (
 from braided.forecasting import Engine, Forecasts, Position, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
+from braided.processes import workers
 from braided.runs.output import FORECAST_COLUMNS, ForecastFile, forecasts_mark
 from braided.runs.start import Settings, choose, load_forecaster, start
 from braided.runs.trials import TRIALS_MARK, Progress, silent
@@ -39,6 +40,8 @@ from braided.state import MODEL_MARK, save
 from braided.tables import Chunk, Rounds, open_rounds, stacked
 from braided.validate import count
 from braided.version import __version__
+
+Basis: TypeAlias = Engine | TuningPeriod  # what a run starts from
 
 SAVE_EVERY = 1_000_000  # samples
 TUNING_VALUES = 500_000  # of the tuning period; more would not change the choice
@@ -66,20 +69,25 @@ def run(
     jobs: int | None = 1,
     fresh: bool = False,
     progress: Progress = silent,
+    then: Callable[[Run], object] = lambda _: None,
 ) -> Run:
     """Run a table through a forecaster, into a file of forecasts; go on where an earlier run of it was stopped.
 
     Beside `model`, a file of the same name with `.json` says what the run belongs to, and one with `.trials` holds the
-    trials until a choice is made; `fresh` deletes all of them first. Folder and model are locked meanwhile. A file that
-    is read, or that braided did not make, is never overwritten.
+    trials until a choice is made; `fresh` deletes all of them first. Folder and model are locked meanwhile, also while
+    `then` is called with the result. A file that is read, or that braided did not make, is never overwritten.
     """
     count(every, "every")
+    workers(1 if jobs is None else jobs)  # refuses 0
     forecasts, model = Path(forecasts), Path(model)
     files, marks = claim(forecasts, model, [*rounds.files, *([Path(settings.model)] if settings.model else [])])
+    basis = _basis(rounds, settings, progress) if fresh or not model.exists() else None  # refused before any writing
     with sole_writer(folder=forecasts.parent, file=model):
         if fresh:
             remove_own(marks)
-        return _run(rounds, settings, files, every, jobs, progress)
+        done = _run(rounds, settings, files, basis, every, jobs, progress)
+        then(done)
+        return done
 
 
 class _Files(NamedTuple):
@@ -103,16 +111,30 @@ def claim(
     return files, marks
 
 
-def _run(rounds: Rounds, settings: Settings, files: _Files, every: int, jobs: int | None, progress: Progress) -> Run:
+def _run(
+    rounds: Rounds,
+    settings: Settings,
+    files: _Files,
+    basis: Basis | None,
+    every: int,
+    jobs: int | None,
+    progress: Progress,
+) -> Run:
     forecasts, model, noted, trials = files
     plan = _plan(rounds, settings) | {"--format": forecasts.suffix[1:], "--every": every}
     continued = model.exists()
     if continued:
         open_plan(noted, plan, "run")
+        remove_drafts(model)
+        forecaster = load_forecaster(model)
     else:
-        write_whole({noted: as_json(plan, PLAN_MARK)}, PLAN_MARK)  # first, to see whether it can be
-    remove_drafts(model)
-    forecaster = load_forecaster(model) if continued else _started(rounds, settings, jobs, trials, progress)
+        basis = basis or _basis(rounds, settings, progress)
+        try:
+            forecaster = _started(rounds, settings, basis, jobs, trials, progress)
+        except InputError:
+            trials.unlink(missing_ok=True)
+            raise
+        write_whole({noted: as_json(plan, PLAN_MARK)}, PLAN_MARK)
     position, is_utc = forecaster.origin.position, forecaster.origin.is_utc
     if position is None:
         raise FileError(f"{model} holds a model that no run of a table made: choose another path (--save)")
@@ -173,7 +195,7 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
     True
     """
     rounds, settings = open_rounds(source, **columns), settings or Settings()
-    forecaster = _started(rounds, settings, 1, None, silent)
+    forecaster = _started(rounds, settings, _basis(rounds, settings, silent), 1, None, silent)
     made = [forecaster.nothing()]
     for chunk in chunks_of(rounds, settings.without):
         _advance(forecaster, chunk, rounds.is_utc, made.append)
@@ -181,8 +203,11 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
 
 
 def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> None:
-    """Let a forecaster learn the rounds that it has not seen yet."""
-    for chunk in rounds.chunks():
+    """Let a forecaster learn the rounds that it has not seen yet; a table with none of its streams is refused."""
+    for number, chunk in enumerate(rounds.chunks()):
+        if number == 0 and not set(chunk.tasks) & set(forecaster.columns):
+            there = f"{rounds.place} has {listed(chunk.tasks)}, the model {listed(forecaster.columns)}"
+            raise InputError(f"{there}: give a table with streams of the model")
         _advance(forecaster, chunk.without(forecaster.origin.without), rounds.is_utc, lambda _: None)
         progress("learning", rounds.progress)
 
@@ -214,17 +239,22 @@ def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
         yield chunk.without(without)
 
 
-def _started(rounds: Rounds, settings: Settings, jobs: int | None, trials: Path | None, progress: Progress) -> Engine:
-    if settings.model:
-        forecaster = load_forecaster(Path(settings.model))
+def _basis(rounds: Rounds, settings: Settings, progress: Progress) -> Basis:
+    progress("reading the tuning period", 0.0)
+    return load_forecaster(Path(settings.model)) if settings.model else read_tuning_period(rounds, settings)
+
+
+def _started(
+    rounds: Rounds, settings: Settings, basis: Basis, jobs: int | None, trials: Path | None, progress: Progress
+) -> Engine:
+    if isinstance(basis, Engine):
+        forecaster = basis
         here = Position(forecaster.last_stamp, 0, len(forecaster.tasks))
         forecaster.origin = replace(forecaster.origin, source=rounds.name, position=here, live=None)
         forecaster.forget_record()
         return forecaster
-    progress("reading the tuning period", 0.0)
-    period = read_tuning_period(rounds, settings)
-    choice = choose(period, settings, jobs, trials, progress)
-    return start(period, choice, settings, rounds.name, rounds.columns, rounds.is_utc)
+    choice = choose(basis, settings, jobs, trials, progress)
+    return start(basis, choice, settings, rounds.name, rounds.columns, rounds.is_utc)
 
 
 def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:

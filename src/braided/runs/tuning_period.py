@@ -24,6 +24,7 @@ from braided.forecasting.units import without_too_large
 from braided.graph import TaskGraph, listed
 from braided.learners import Learner
 from braided.methods import Method, sees_level
+from braided.printable import counted
 from braided.tables import Chunk
 from braided.types import Floats, Times
 from braided.validate import LARGEST_VALUE
@@ -75,9 +76,9 @@ class TuningPeriod:
             beyond = f"beyond {LARGEST_VALUE:g}".replace("e+", "e")
             lost = f" ({too_large:,} {beyond} count as missing: use a larger unit)" * bool(too_large)
             raise InputError(
-                f"the tuning period has {len(times)} rounds, the longest stream in it {there.max(initial=0)} "
-                f"values{lost}; {count} lags need {needed}: give a longer table, fewer lags (--lags), or a larger "
-                "share (--tune)"
+                f"the tuning period has {counted(len(times), 'round')}, the longest stream in it "
+                f"{counted(there.max(initial=0), 'value')}{lost}; a model with {counted(count, 'lag')} needs "
+                f"{needed}: give a longer table, fewer lags (--lags), or a larger share (--tune)"
             )
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if logarithm and (low <= 0.0).any():

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from braided.errors import FileError, InputError
-from braided.files import is_there, reading
+from braided.files import insist_there, reading
 from braided.graph import Indexed, Table
 from braided.tables.batches import Batch, Source
 from braided.tables.csv_file import WHAT_TO_WRITE, Csv
@@ -44,8 +44,7 @@ def _open_file(path: Any, block_bytes: int) -> Source:
     if not isinstance(path, str | PathLike):
         raise InputError(f"a {type(path).__name__} is not a path: give the paths of files, or one data frame")
     file = Path(path)
-    if not is_there(file):
-        raise FileError(f"{file} does not exist: check the path")
+    insist_there(file)
     if file.is_dir():
         raise FileError(f"{file} is a folder: give the path of one file")
     suffix = next((end for end in TABLE_SUFFIXES if file.name.lower().endswith(end)), None)

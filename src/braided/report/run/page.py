@@ -10,7 +10,7 @@ from braided.forgetting import Exponential
 from braided.kernels import Kernel
 from braided.learners import Learner
 from braided.learners.composed import Composed
-from braided.printable import printable
+from braided.printable import counted, printable
 from braided.report.common.page import Section, write_page
 from braided.report.run.pictures import pictures
 from braided.report.run.summary import in_words
@@ -48,12 +48,12 @@ def _summary(forecaster: Engine) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, position = forecaster.record.rounds, len(forecaster.tasks), forecaster.origin.position
     step = step_in_words(forecaster.preparation.clock.step, forecaster.is_dated)
-    said = f"{streams:,} stream{'s' * (streams != 1)}, typical step {step}"
+    said = f"{counted(streams, 'stream')}, typical step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
     since = f"after {tuned_until(forecaster)} and " * bool(position and position.tuning_rounds)
     end = time_in_words(forecaster.last_stamp, forecaster.is_dated)
-    return f"{said}; {rounds:,} round{'s' * (rounds != 1)} forecast, {since}up to {end}."
+    return f"{said}; {counted(rounds, 'round')} forecast, {since}up to {end}."
 
 
 def _reading(forecaster: Engine) -> dict[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 from braided.forecasting import Engine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
 from braided.methods import Method
+from braided.printable import counted
 from braided.report.common.figures import error_lines, line_of, similarities
 from braided.report.common.picture import Picture
 from braided.report.common.style import ACTUAL, COLOURS, GREY, INK, named_rows, panels, styled
@@ -37,7 +38,7 @@ HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 def pictures(run: Run) -> Iterator[Picture]:
     """Draw all figures that make sense for a run, each with its words."""
     forecaster, summary = run.forecaster, Summary.of(run.forecaster)
-    streams = f"{len(summary.tasks):,} streams"
+    streams = counted(len(summary.tasks), "stream")
     if summary.scored:
         ends = ", ".join(f"{words} {brief(ratio[-1])}" for _, ratio, words, _ in _curves(forecaster))
         yield Picture(

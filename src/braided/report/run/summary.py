@@ -11,6 +11,7 @@ import numpy as np
 from braided.forecasting import Engine
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.methods import METHODS
+from braided.printable import counted
 from braided.report.common.table import several
 from braided.runs.tuning_period import ROBUST_BEYOND
 from braided.types import Floats
@@ -94,7 +95,7 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
     helped, known = (gains >= SMALLEST_GAIN).sum(), (~np.isnan(gains)).sum()
     shares = forecaster.learner.shares or forecaster.preparation.lags.neighbours
     subject = "Sharing" if shares else "This method, which shares nothing,"
-    said = f"{subject} {verb}{how}; it lowers the error of {helped:,} of {known:,} streams"
+    said = f"{subject} {verb}{how}; it lowers the error of {helped:,} of {counted(known, 'stream')}"
     hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALLEST_GAIN]
     if hurt:
         by = [f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in hurt]
@@ -132,25 +133,24 @@ def _percent(gain: float) -> str:
 
 def _trouble(forecaster: Engine) -> list[str]:
     gaps, large, unforecast = forecaster.gaps, forecaster.too_large, forecaster.unforecast
-    said = [f"{gaps} gap{'s' * (gaps > 1)} longer than the typical step; no feature spans a gap."] * (gaps > 0)
+    said = [f"{counted(gaps, 'gap')} longer than the typical step; no feature spans a gap."] * (gaps > 0)
     if forecaster.irregular:
-        said.append(f"{forecaster.irregular:,} steps are longer than typical, but not gaps.")
+        said.append(f"Longer than typical, but not gaps: {counted(forecaster.irregular, 'step')}.")
     if large:
         limit = f"beyond {LARGEST_VALUE:g}, or {LARGEST_LEVEL:g} times the stream's typical change".replace("e+", "e")
-        what, counts = ("values were", "count") if large > 1 else ("value was", "counts")
-        said.append(f"{large:,} {what} too large to use ({limit}), and {counts} as missing.")
+        said.append(f"Too large to use ({limit}), and taken as missing: {counted(large, 'value')}.")
     if unforecast:
         share = 100.0 * unforecast / (unforecast + forecaster.record.counts.sum())
-        said.append(f"{unforecast:,} values ({share:.1f} %) had no forecast: they came right after a missing one.")
+        said.append(f"{counted(unforecast, 'value')} ({share:.1f} %) had no forecast, right after a missing one.")
     if forecaster.breakdowns:
-        times = f"{forecaster.breakdowns} time{'s' * (forecaster.breakdowns > 1)}"
+        times = counted(forecaster.breakdowns, "time")
         said.append(f"The arithmetic broke down {times}; the learner started again (stronger penalties help).")
     unusual = forecaster.learner.health.unusual
     if unusual:
         share = 100.0 * unusual / forecaster.learner.samples
         hint = "; if they are right, try --as-is" * (share > MANY_UNUSUAL)
-        off = f"more than {ROBUST_BEYOND:g} deviations off, and count for less"
-        said.append(f"{unusual:,} values ({share:.1f} %) were {off}{hint}.")
+        off = f"More than {ROBUST_BEYOND:g} deviations off, and given less weight"
+        said.append(f"{off}: {counted(unusual, 'value')} ({share:.1f} %){hint}.")
     position = forecaster.origin.position
     streams: dict[str, Sequence[object]] = {
         "Joined late": () if position is None else forecaster.tasks[position.tuning_streams :],

@@ -20,7 +20,7 @@ from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
 from braided.methods import METHODS, Method, sees_level
-from braided.printable import printable
+from braided.printable import counted, printable
 from braided.report.common.table import SYMBOLS, Table, brief, number, several, value_of
 from braided.report.run.summary import Summary
 from braided.runs.trials import FORGETTING, SINGLE
@@ -105,10 +105,12 @@ def trials(choice: Choice) -> Table:
         values = (value_of(given[name]) if name in given else "" for name in names)
         rows.append((METHODS[trial.method].title, *values, score))
     symbols = ", ".join(f"{SYMBOLS[name]} {name}" for name in names if SYMBOLS[name] != name)
-    tried = f"The best of each method, of {choice.tried:,} trials" if choice.tried else "The parameters were given"
+    tried = (
+        f"The best of each method, of {counted(choice.tried, 'trial')}" if choice.tried else "The parameters were given"
+    )
     return Table(
         name="tried",
-        title=f"Tried on the first {rounds:,} rounds" if rounds else "As given",
+        title=f"Tried on the first {counted(rounds, 'round')}" if rounds else "As given",
         group="other",
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
@@ -161,12 +163,12 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     if isinstance(model, Learner):
         return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_IN_FACTS), "Health": _health(model)}
     method, lags = method_of(model), model.preparation.lags
-    features = [f"the last {lags.count} change{'s' * (lags.count != 1)}"]
+    features = [f"the last {counted(lags.count, 'change')}"]
     features += ["its level"] * lags.level
     features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
     features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
     extras = model.preparation.n_extras
-    features += [f"{extras} further column{'s' * (extras != 1)}, standardised"] * bool(extras)
+    features += [f"{counted(extras, 'further column')}, standardised"] * bool(extras)
     scale = "each stream's typical change is 1" + ", that of its logarithm" * model.units.logarithm
     position, choice = model.origin.position, model.origin.choice
     head = 0 if position is None else position.tuning_rounds
@@ -175,7 +177,7 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     return {
         "Source": printable(model.origin.source),
         "Streams": several(model.tasks, NAMES_IN_FACTS),
-        "Tuned on": f"the first {head:,} rounds, up to {tuned_until(model)}{some}"
+        "Tuned on": f"the first {counted(head, 'round')}, up to {tuned_until(model)}{some}"
         if head
         else "earlier data, not in this table",
         "Method": f"{method.title}: {method.about}",
@@ -184,9 +186,9 @@ def facts(model: Engine | Learner) -> dict[str, str]:
         "Features": ", ".join(features),
         "Units": f"{scale} (measured in the tuning period)",
         "Typical step": step_in_words(model.preparation.clock.step, model.is_dated),
-        "Learned": f"{model.rounds:,} rounds, {first} to {last}; {model.learner.samples:,} samples",
-        "Gaps": f"{model.gaps:,}; {model.irregular:,} other steps longer than typical",
-        "Missing values": f"{model.absent:,}; {model.unforecast:,} others had no forecast"
+        "Learned": f"{counted(model.rounds, 'round')}, {first} to {last}; {counted(model.learner.samples, 'sample')}",
+        "Gaps": f"{model.gaps:,}; {counted(model.irregular, 'other step')} longer than typical",
+        "Missing values": f"{model.absent:,}; {counted(model.unforecast, 'other')} had no forecast"
         + f"; {model.too_large:,} were too large to use" * bool(model.too_large),
         "Breakdowns": f"{model.breakdowns:,}",
         "Health": _health(model.learner),
@@ -200,7 +202,7 @@ def _ties(model: Engine) -> str:
     S = model.graph.similarity
     ties = (S.nnz if model.graph.is_sparse else np.count_nonzero(S)) / len(model.tasks)
     solver = f', solver "{model.learner.uses}"' if isinstance(model.learner, MTWRLS) else ""
-    return f"each stream to {ties:.0f} others, on average{solver}"
+    return f"each stream to {counted(round(ties), 'other')}, on average{solver}"
 
 
 def _health(learner: Learner) -> str:
@@ -209,8 +211,8 @@ def _health(learner: Learner) -> str:
         size = f"{health.largest_variance:.2g} times that of the noise, {health.spread:.2g} times the smallest"
         said = [f"largest variance of a weight {size}"]
         said += [f"covariance rebuilt: {health.guarded:,}"] * bool(health.guarded)
-    said += [f"{health.dictionary:,} inputs kept"] * bool(health.dictionary)
-    said += [f"{health.unusual:,} values were far off, and count for less"] * bool(health.unusual)
+    said += [f"{counted(health.dictionary, 'input')} kept"] * bool(health.dictionary)
+    said += [f"far off, and given less weight: {counted(health.unusual, 'value')}"] * bool(health.unusual)
     return "; ".join(said) or "nothing to report"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from braided.datasets import EMBEDDED
 from braided.errors import InputError
-from braided.printable import printable
+from braided.printable import counted, printable
 from braided.report.common.page import Section, write_page
 from braided.report.common.style import COLOURS
 from braided.report.study.pictures import pictures
@@ -37,12 +37,12 @@ def _slug(name: str, taken: list[str]) -> str:
 
 def _study(results: Results, slug: str) -> Section:
     about = results.about
-    windows = f"{results.windows} window{'s' * (results.windows != 1)} of {about['length']} steps"
-    count = f"{len(results.tasks)} stream{'s' * (len(results.tasks) != 1)}"
+    windows = f"{counted(results.windows, 'window')} of {about['length']} steps"
+    count = counted(len(results.tasks), "stream")
     return Section(
         slug,
         printable(results.name),
-        f"{count}, {windows}, {len(results.methods)} method{'s' * (len(results.methods) != 1)}",
+        f"{count}, {windows}, {counted(len(results.methods), 'method')}",
         findings(results),
         tables(results),
         list(pictures(results)),
