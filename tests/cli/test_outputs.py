@@ -166,7 +166,7 @@ def test_a_file_that_comes_during_the_run_stays(folder):
 
 
 def test_more_parts_than_there_are_files_are_refused_at_once(tmp_path):
-    with pytest.raises(bd.FileError, match="is gone, so the run can't go on"):
+    with pytest.raises(bd.FileError, match="is missing, so the run can't be resumed"):
         ForecastFile(tmp_path / "forecasts.csv", parts=10**12)
 
 

@@ -127,7 +127,7 @@ def test_parts_that_are_gone_are_missed(tmp_path):
     again = ForecastFile(tmp_path / "f.csv", 1)
     again.finish()
     again.clear()
-    with pytest.raises(bd.FileError, match="is gone, so the run can't go on"):
+    with pytest.raises(bd.FileError, match="is missing, so the run can't be resumed"):
         ForecastFile(tmp_path / "f.csv", 1)
     with pytest.raises(bd.InputError, match=r"must end in .parquet or .csv"):
         ForecastFile(tmp_path / "f.txt")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
+from rich import box
 from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text  # no markup: a stream may be called [b]
 
 from braided.cli.encoding import shows_everything
 from braided.printable import printable
@@ -17,19 +20,14 @@ if TYPE_CHECKING:
     from braided.forecasting import Engine, Forecasts
     from braided.report.common.table import Table
 
+Advance: TypeAlias = Callable[..., None]  # shows what is done, which share of it is finished, perhaps how many parts
+
 PROGRESS_EVERY = 10.0  # seconds between lines of progress where there is no terminal
 
 
 def say(text: str) -> None:
     """Print a note on standard error."""
     print(f"braided: {printable(text)}", file=sys.stderr, flush=True)
-
-
-class Advance(Protocol):
-    """A view of progress."""
-
-    def __call__(self, what: str, share: float, parts: str = "") -> None:
-        """Show what is being done, which share of it is finished, and perhaps how many parts."""
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -68,10 +66,6 @@ def progress() -> Iterator[Advance]:
 
 def show(table: Table, on: Console) -> None:
     """Print a table."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text  # no markup: a stream may be called [b]
-
     shown = RichTable(
         title=Text(table.title), caption=Text(table.note), box=box.SIMPLE, title_justify="left", caption_justify="left"
     )
@@ -85,9 +79,6 @@ def show(table: Table, on: Console) -> None:
 
 def show_names(texts: Mapping[str, str]) -> None:
     """Print names with a line of text each."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
     table = RichTable(box=None, show_header=False, pad_edge=False)
     for name, text in texts.items():
         table.add_row(f"[bold]{name}[/]", Text(text))
@@ -112,9 +103,6 @@ def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = Tru
     from braided.runs.output import LINE_FIELDS, as_csv, as_json, lines_of
 
     if form == "table":
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
         shown = RichTable(box=None, pad_edge=False)
         for column in LINE_FIELDS:
             shown.add_column(column, justify="left" if column in ("time", "stream") else "right")

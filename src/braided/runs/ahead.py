@@ -12,7 +12,7 @@ from braided.errors import InputError
 from braided.tables.lines import Row
 
 ROUNDS_TO_BELIEVE = 3  # in a row, each at most the limit after the one before
-MAX_ROUNDS_ASIDE = 10  # then accepted whatever their steps, so that no stream is rejected for ever
+MAX_ROUNDS_ASIDE = 10  # then accepted whatever their steps, so that no input is set aside for ever
 
 
 class SetAsideError(InputError):
@@ -34,7 +34,7 @@ class Ahead:
         self.rounds = [Kept(row, 0) for row in rows]
 
     def keep(self, row: Row, number: int, limit: int) -> list[Kept]:
-        """Set a row aside, or return the rounds that are to be believed now, with this one as the last."""
+        """Set a row aside, or return the rounds to accept now, with this one as the last."""
         rounds = [kept for kept in self.rounds if kept.row.time <= row.time]  # a later one was wrong
         if rounds and rounds[-1].row.time == row.time:
             last = rounds.pop()

@@ -32,16 +32,16 @@ from braided.tables.lines import Lines, OutOfOrderError, Row
 
 WARM_UP = 200  # rounds
 MAX_AHEAD = 100  # steps of the clock
-LINES_ON_TRIAL = 5  # first lines that a longer run of lines of another kind may still replace
-ROUNDS_FOR_CLOCK = 1000  # the last ones of the warm-up
+LINES_ON_TRIAL = 5  # the first lines, which a longer run of lines of another kind may still replace
+ROUNDS_FOR_CLOCK = 1000  # the last of the warm-up
 
 
 @final
 class Live:
     """Turns lines into forecasts; `columns` names theirs, as `tables.Lines` takes them.
 
-    `known` is what to go on from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each line
-    that later turns out to be unusable.
+    `known` is what to resume from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each line
+    that turns out later to be unusable.
 
     >>> live = Live(Settings(lags=2), warm_up=3)
     >>> for number, line in enumerate(["time,site,value", "1,a,5.0", "1,b,7.0", "2,a,6.0", "2,b,7.5"], 1):
@@ -89,7 +89,7 @@ class Live:
         self.rejected = self.lines.rejected
 
     def _resume(self, held: LiveRounds | None) -> None:
-        """Go on after the last round that was learned, with the rounds that an earlier run left."""
+        """Resume after the last round learned, with the rounds that an earlier run received and did not learn."""
         known = self.forecaster
         if held is not None:
             self._kind, self._n_extras = (held.is_dated, held.is_utc), held.extras.shape[2]
@@ -103,7 +103,7 @@ class Live:
         if known is None and n:
             self._gathered, self._last = rows[:n], rows[n - 1].time
         later = [row for row in rows[n:] if self._last is None or row.time > self._last]
-        if held is not None and held.is_open and len(later) == len(rows) - n:  # else a table was learned since
+        if held is not None and held.is_open and len(later) == len(rows) - n:  # else a table has been learned since
             self._round, *later = later
         self._ahead = Ahead(later)
         self._clock = self._measured()
@@ -155,7 +155,7 @@ class Live:
         return self._add(row, number)
 
     def _doubt(self, line: str | bytes, number: int, error: InputError) -> list[Forecasts]:
-        """Raise the error; or, if most of the first lines agree with this one, use them instead of the others."""
+        """Raise the error; but if most of the first lines are like this one, use those instead of the others."""
         if not self._is_fresh or len(self._used) > LINES_ON_TRIAL:
             raise error
         self._doubted = [*self._doubted, (line, number)][-LINES_ON_TRIAL - 1 :]
@@ -180,7 +180,7 @@ class Live:
         return [] if self._round is None else [self._complete(self._round)]
 
     def _checked(self, row: Row, number: int) -> Row:
-        """Return a row without the streams that are left out; refuse one that can't be used.
+        """Return a row without the streams to leave out; refuse a row that can't be used.
 
         After a late row, the next round also waits for its streams.
         """
@@ -270,7 +270,7 @@ class Live:
 
     @property
     def _latest(self) -> int | None:
-        """The latest time, without rounds that were set aside."""
+        """The latest time, not counting rounds that were set aside."""
         return self._last if self._round is None else self._round.time
 
     def _measured(self) -> Clock | None:
@@ -290,7 +290,7 @@ class Live:
         return None
 
     def _keep_or_believe(self, row: Row, number: int, limit: int) -> list[Forecasts]:
-        """Set a row aside; or, if enough of them have arrived, believe the jump and learn them all."""
+        """Set a row aside; or, once enough of them have arrived, accept the jump and learn them all."""
         believed = self._ahead.keep(row, number, limit)
         if not believed:
             self.set_aside += 1
@@ -310,7 +310,7 @@ class Live:
         return [made for kept in believed for made in self._add(kept.row, number)]
 
     def _shows_wrong_time(self, row: Row) -> bool:
-        """Whether an earlier row shows that the latest round has a wrong time: before three times are known."""
+        """Whether an earlier row shows that the time of the latest round is wrong; only until three times are known."""
         n_rounds = len(self._gathered) + (self._round is not None)
         is_alone = self._max_ahead > 0 and len(self._latest_lines) <= 1  # several lines of a time confirm each other
         if self.forecaster is not None or not is_alone or row.time >= (self._latest or 0):

@@ -1,7 +1,7 @@
 """Forecasts in a file: Parquet or CSV with `time, stream, actual, forecast, low, high`.
 
-During a run, forecasts are in numbered parts beside the file. Each part appears whole or not at all, so that a run that
-was killed goes on after the last part that its saved model knows of. At the end the parts become the file.
+During a run, forecasts are kept in numbered parts beside the file. A part is written whole or not at all, so a run that
+was killed can resume after the last part that its saved model knows of. At the end the parts are joined into the file.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ FOUR_DIGIT_YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads 
 
 @final
 class ForecastFile:
-    """A file of forecasts in the making; `parts` parts of it are complete already."""
+    """A file of forecasts that is being written; its first `parts` parts are complete."""
 
     def __init__(self, path: Path, parts: int = 0, is_utc: bool = False) -> None:
         self.path, self.parts, self.is_utc, self._mark = path, parts, is_utc, forecasts_mark(path)
         self._folder = path.with_name(f".{path.name}.parts")
+        self._draft = self._folder / f"draft{path.suffix}"
         self._writer: Any = None
         try:
             self._claim_folder()
@@ -50,13 +51,13 @@ class ForecastFile:
                 f"can't write to {path.parent} ({error.strerror}): choose another folder (--out)"
             ) from error
         for gone in known - there:
-            raise FileError(f"{gone} is gone, so the run can't go on: start again (--fresh)")
+            raise FileError(f"{gone} is missing, so the run can't be resumed: start again (--fresh)")
 
     def _part(self, number: int) -> Path:
         return self._folder / f"{number:06d}{self.path.suffix}"
 
     def _claim_folder(self) -> None:
-        """Make the folder of the parts, with a mark in it; a folder without the mark is refused."""
+        """Create the folder of the parts, with a mark in it; a folder without the mark is refused."""
         mark = self._folder / ".mark"
         is_own = mark.is_file() and not self._folder.is_symlink()
         if not is_own and (self._folder.is_symlink() or (self._folder.exists() and any(self._folder.iterdir()))):
@@ -68,10 +69,6 @@ class ForecastFile:
         """The files in the folder that this class wrote; others are left alone."""
         name = re.compile(rf"(draft|\d{{6,}}){re.escape(self.path.suffix)}")
         return (file for file in self._folder.iterdir() if name.fullmatch(file.name))
-
-    @property
-    def _draft(self) -> Path:
-        return self._folder / f"draft{self.path.suffix}"
 
     def add(self, forecasts: Forecasts) -> None:
         """Append forecasts to the part that is being written."""
@@ -93,7 +90,7 @@ class ForecastFile:
             self._writer.write_table(table)
 
     def commit(self) -> int:
-        """End the part that is being written; return the number of parts."""
+        """Complete the part that is being written, and return the number of parts."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -102,7 +99,7 @@ class ForecastFile:
         return self.parts
 
     def finish(self) -> Path | None:
-        """Make the file of all parts, which stay until `clear`; None where there was nothing to forecast."""
+        """Join the parts, which stay until `clear`, into the file; None if there was nothing to forecast."""
         parts = [self._part(number) for number in range(self.commit())]
         if not parts:
             return None
@@ -121,7 +118,7 @@ class ForecastFile:
 
 
 def forecasts_mark(path: Path) -> str:
-    """Return what a file of forecasts is recognised by: a CSV by its header."""
+    """Return the mark of a file of forecasts; that of a CSV is its header."""
     if path.suffix not in FORECAST_SUFFIXES:
         raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(FORECAST_SUFFIXES)}")
     return ",".join(FORECAST_COLUMNS) + "\n" if path.suffix == ".csv" else FORECASTS_MARK
@@ -155,7 +152,7 @@ def _join_parquet(parts: list[Path], draft: Path) -> None:
 
 
 def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
-    """Return forecasts as an Arrow table, with nulls for what is not known."""
+    """Return forecasts as an Arrow table, with nulls where a value is unknown."""
     import pyarrow as pa
 
     numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in FORECAST_COLUMNS[2:]}
@@ -180,7 +177,7 @@ def _iso(times: Times, is_utc: bool) -> Times:
 
 
 def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield the `LINE_FIELDS` of each forecast; None for what is not known."""
+    """Yield the `LINE_FIELDS` of each forecast; None where a value is unknown."""
     times = to_seconds(forecasts.times)
     shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
     numbers = (getattr(forecasts, name).tolist() for name in LINE_FIELDS[2:])
@@ -189,7 +186,7 @@ def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, 
 
 
 def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:
-    """Return a line as a JSON object; `ascii_only` where the output can hold nothing else."""
+    """Return a line as a JSON object; `ascii_only` escapes all other characters."""
     return json.dumps(dict(zip(LINE_FIELDS, line, strict=True)), ensure_ascii=ascii_only)
 
 
@@ -202,7 +199,7 @@ def as_csv(line: tuple[Any, ...]) -> str:
 
 
 def tail(path: Path, rows: int) -> dict[str, Any]:
-    """Return the last rows of a file of forecasts, column by column; of a CSV with long lines perhaps fewer."""
+    """Return the last rows of a file of forecasts as columns; a CSV with long lines may give fewer."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as parquet
@@ -229,7 +226,7 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
         table = file.read_row_groups([*range(first, file.num_row_groups)], use_threads=False)
     table = table.slice(max(table.num_rows - rows, 0))
     columns = {name: table[name].to_numpy() for name in FORECAST_COLUMNS}
-    if columns["time"].dtype.kind == "O":  # text, which Arrow does not take for dates: see _csv_times
+    if columns["time"].dtype.kind == "O":  # text, where Arrow could not parse the dates: see _csv_times
         columns["time"] = np.array([text.removesuffix("Z") for text in columns["time"]], "datetime64[us]")
     return columns
 

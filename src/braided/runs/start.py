@@ -129,31 +129,26 @@ def chosen(forecaster: Engine) -> str:
 
 def load_forecaster(path: Path) -> Engine:
     """Return a forecaster that was saved; another model is refused."""
-    return _as_forecaster(load(path), path)
-
-
-def load_live(path: Path) -> Engine | LiveRounds:
-    """Return what a live run saved, or another forecaster, to go on from."""
-    loaded = load(path)
-    if isinstance(loaded, LiveRounds):
-        return loaded
-    forecaster = _as_forecaster(loaded, path)
-    held = forecaster.origin.live
-    if held is not None and held.extras.shape[2] != forecaster.preparation.n_extras:
-        raise FileError(f"{path} holds live rounds that do not fit its model: restore it from a copy")
-    return forecaster
-
-
-def _as_forecaster(loaded: Any, path: Path) -> Engine:
-    """Return what was loaded, if it is a forecaster."""
+    loaded = load_live(path)
     if isinstance(loaded, LiveRounds):
         raise FileError(
             f"{path} holds {loaded.describe()}, and no model yet: send more lines to `braided live --save {path}`"
         )
+    return loaded
+
+
+def load_live(path: Path) -> Engine | LiveRounds:
+    """Return a forecaster, or the warm-up of a live run, to resume from; another model is refused."""
+    loaded = load(path)
+    if isinstance(loaded, LiveRounds):
+        return loaded
     if not isinstance(loaded, Engine):
         what = type(loaded).__name__
         raise FileError(f"{path} holds a {what}, not a forecaster: give a model that `braided run` saved")
     insist_origin(loaded, path)
+    held = loaded.origin.live
+    if held is not None and held.extras.shape[2] != loaded.preparation.n_extras:
+        raise FileError(f"{path} holds live rounds that do not fit its model: restore it from a copy")
     return loaded
 
 

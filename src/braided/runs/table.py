@@ -7,11 +7,11 @@ saved now and then; a run that was killed goes on from it, and ends with the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -80,41 +80,34 @@ def run(
     count(every, "every")
     workers(1 if jobs is None else jobs)  # refuses 0
     forecasts, model = Path(forecasts), Path(model)
-    files, marks = claim(forecasts, model, [*rounds.files, *([Path(settings.model)] if settings.model else [])])
-    basis = _basis(rounds, settings, progress) if fresh or not model.exists() else None  # refused before any writing
+    marks = claim(forecasts, model, [*rounds.files, *([Path(settings.model)] if settings.model else [])])
+    # Read before anything is written, so that a table that is refused leaves nothing behind.
+    basis = _basis(rounds, settings, progress) if fresh or not model.exists() else None
     with sole_writer(folder=forecasts.parent, file=model):
         if fresh:
             remove_own(marks)
-        done = _run(rounds, settings, files, basis, every, jobs, progress)
+        done = _run(rounds, settings, marks, basis, every, jobs, progress)
         then(done)
         return done
 
 
-class _Files(NamedTuple):
-    """What a run writes."""
+def claim(forecasts: Path, model: Path, inputs: Sequence[Path], others: Sequence[Path] = ()) -> dict[Path, str]:
+    """Return the files that a run writes, forecasts, model, plan and trials, each with its mark.
 
-    forecasts: Path
-    model: Path  # how far the run has got
-    plan: Path  # what it is a run of
-    trials: Path  # until a choice is made
-
-
-def claim(
-    forecasts: Path, model: Path, inputs: Sequence[Path], others: Sequence[Path] = ()
-) -> tuple[_Files, dict[Path, str]]:
-    """Return what a run writes, with the mark of each; refuse inputs, other outputs, and files braided did not make."""
-    files = _Files(forecasts, model, model.with_name(model.name + ".json"), model.with_name(model.name + ".trials"))
+    Inputs, other outputs, and files that braided did not make are refused.
+    """
+    files = (forecasts, model, model.with_name(model.name + ".json"), model.with_name(model.name + ".trials"))
     insist_apart(inputs, [*files, *others])
     marks = dict(zip(files, (forecasts_mark(forecasts), MODEL_MARK, PLAN_MARK, TRIALS_MARK), strict=True))
     for path, mark in marks.items():
         insist_own(path, mark, OTHER_FOLDER if path is forecasts else "choose another path (--save)")
-    return files, marks
+    return marks
 
 
 def _run(
     rounds: Rounds,
     settings: Settings,
-    files: _Files,
+    files: Iterable[Path],
     basis: Basis | None,
     every: int,
     jobs: int | None,
@@ -125,7 +118,8 @@ def _run(
     continued = model.exists()
     if continued:
         open_plan(noted, plan, "run")
-        remove_drafts(model)
+    remove_drafts(model)
+    if continued:
         forecaster = load_forecaster(model)
     else:
         basis = basis or _basis(rounds, settings, progress)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -40,7 +39,7 @@ class Results:
         self.splits: tuple[str, ...] = tuple(self.about["splits"])
         self.methods: tuple[Method, ...] = tuple(METHODS[name] for name in self.about["methods"])
         self._store = store
-        rows = store.read("scores")
+        rows, self.choices, self.timings = (store.read(name) for name in ("scores", "choices", "timings"))
         self.windows = len(self.about["starts"])
         axes = {
             "window": range(self.windows),
@@ -74,11 +73,6 @@ class Results:
         if len(chosen) < 2 or self.windows < 2:
             return None
         return [self.methods[place] for place in chosen], compare(table[:, chosen])
-
-    @cached_property
-    def choices(self) -> Columns:
-        """The table of chosen parameters."""
-        return self._store.read("choices")
 
     def chosen(self, **where: str) -> dict[str, Counter[float]]:
         """Return how often each value of each parameter was chosen; `where` selects a split, protocol or method."""
@@ -114,11 +108,6 @@ class Results:
         """Return the steps of a window, and up to each the error over that of "no change", of all windows and tasks."""
         rows = self._store.read("forecasts", split=split, protocol=protocol, method=method)
         return error_so_far(rows["step"], rows["actual"], rows["forecast"])
-
-    @cached_property
-    def timings(self) -> Columns:
-        """The table of timings."""
-        return self._store.read("timings")
 
     def seconds(self, method: str) -> tuple[float, float, float]:
         """Return the seconds that tuning and testing took, synchronous, and the microseconds per forecast sample."""

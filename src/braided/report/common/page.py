@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 from braided.files import insist_own, write_whole
-from braided.report.common.picture import REPORT_MARK, Picture
+from braided.report.common.picture import REPORT_MARK, Picture, render
 from braided.report.common.table import Table
 from braided.version import __version__
 
@@ -56,7 +56,7 @@ def write_page(folder: Path, kind: str, sections: Sequence[Section], **values: A
         folder / "figures" / f"{section.slug}-{figure.name}.{suffix}": content
         for section in sections
         for figure in section.figures
-        for suffix, content in (("png", figure.png), ("svg", figure.svg))
+        for suffix, content in (("png", render(figure.figure, "png")), ("svg", figure.svg))
     }
     for name in reversed(PAGES):
         template = templates.get_template(f"{kind}/{name}.j2")

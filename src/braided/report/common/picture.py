@@ -38,11 +38,6 @@ class Picture:
         return round(96 * width), round(96 * height)
 
     @cached_property
-    def png(self) -> bytes:
-        """As a file for Markdown."""
-        return render(self.figure, "png")
-
-    @cached_property
     def svg(self) -> bytes:
         """As a file for the page."""
         return render(self.figure, "svg")

@@ -142,20 +142,14 @@ def at_the_edge(choice: Choice) -> list[str]:
     """Say which parameters lie at an end of the range searched."""
     best, said = choice.best, []
     for name, value in best.parameters.items() if choice.tried else ():
-        offered = _offered(best.method, name)
+        grids = [stage[name] for stage in METHODS[best.method].stages if name in stage]
+        offered = {value for grid in grids for value in (grid or FORGETTING)} - OUTER.get(name, set())
         ends = {min(offered): "smallest", max(offered): "largest"} if len(offered) > 1 else {}
         if value in ends and value != NATURAL_ENDS.get(name):
             beyond = [value_of(far) for far in OUTER.get(name, ()) if (far < value) == (ends[value] == "smallest")]
             but = "".join(f" but {far}" for far in beyond)
             said.append(f"{name} {value_of(value)} is the {ends[value]} tried{but}")
     return [f"{', '.join(said).capitalize()}: a better one may lie beyond."] if said else []
-
-
-def _offered(method: str, name: str) -> set[float]:
-    """Return the values of a parameter that were searched."""
-    grids = [stage[name] for stage in METHODS[method].stages if name in stage]
-    values = {value for grid in grids for value in (grid or FORGETTING)}
-    return values - OUTER.get(name, set())
 
 
 def facts(model: Engine | Learner) -> dict[str, str]:
