@@ -208,7 +208,9 @@ def test_what_can_not_be_tuned_on_is_refused():
         values[:, 2] = 7.0
         return values
 
-    with pytest.raises(bd.InputError, match="has 5 rounds, the longest stream in it 5 values; a model with 3 lags needs 6"):
+    with pytest.raises(
+        bd.InputError, match="has 5 rounds, the longest stream in it 5 values; a model with 3 lags needs 6"
+    ):
         head(steps=5)
     with pytest.raises(bd.InputError, match="'site 3' never changes in the tuning period"):
         head(constant)

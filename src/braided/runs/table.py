@@ -116,10 +116,9 @@ def _run(
     forecasts, model, noted, trials = files
     plan = _plan(rounds, settings) | {"--format": forecasts.suffix[1:], "--every": every}
     continued = model.exists()
-    if continued:
-        open_plan(noted, plan, "run")
     remove_drafts(model)
     if continued:
+        open_plan(noted, plan, "run")
         forecaster = load_forecaster(model)
     else:
         basis = basis or _basis(rounds, settings, progress)

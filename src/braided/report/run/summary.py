@@ -141,7 +141,7 @@ def _trouble(forecaster: Engine) -> list[str]:
         said.append(f"Too large to use ({limit}), and taken as missing: {counted(large, 'value')}.")
     if unforecast:
         share = 100.0 * unforecast / (unforecast + forecaster.record.counts.sum())
-        said.append(f"{counted(unforecast, 'value')} ({share:.1f} %) had no forecast, right after a missing one.")
+        said.append(f"No forecast, as the value before was missing: {counted(unforecast, 'value')} ({share:.1f} %).")
     if forecaster.breakdowns:
         times = counted(forecaster.breakdowns, "time")
         said.append(f"The arithmetic broke down {times}; the learner started again (stronger penalties help).")
