@@ -37,7 +37,13 @@ def write_run_report(run: Run, folder: Path) -> Path:
         in_words(forecaster) + (at_the_edge(choice) if choice else []),
         [table for table in tables if table.rows],
         list(pictures(run)),
-        _facts(run),
+        facts(forecaster)
+        | {
+            "Source": printable(run.plan["table"]),
+            "Columns": run.plan["columns"],
+            "Run": {"begun": "in one go", "continued": "continued", "finished": "finished before"}[run.how],
+            "Version": f"braided {run.plan['version']}",
+        },
         COMMANDS,
     )
     values = {"run": section, "reading": _reading(forecaster), "python": _python(forecaster), "open_rows": OPEN_ROWS}
@@ -66,15 +72,6 @@ def _reading(forecaster: Engine) -> dict[str, str]:
         f"in the same period: any further gain comes from the other streams{beyond}.",
         "Interval": f"Should hold {100 * forecaster.coverage:g} % of the values of each stream; its width adapts to "
         "the errors.",
-    }
-
-
-def _facts(run: Run) -> dict[str, str]:
-    return facts(run.forecaster) | {
-        "Source": printable(run.plan["table"]),
-        "Columns": run.plan["columns"],
-        "Run": {"begun": "in one go", "continued": "continued", "finished": "finished before"}[run.how],
-        "Version": f"braided {run.plan['version']}",
     }
 
 
