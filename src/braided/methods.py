@@ -3,17 +3,6 @@
 A method is tuned in stages: the first goes through all combinations of its grid; a later one goes through those of its
 own parameters, with the others held at the best so far. Grids are those of the paper where it has them.
 
-| grid         | values                               | of                                        |
-|--------------|--------------------------------------|-------------------------------------------|
-| `penalty`    | λ: 1e-10, 1e-4 … 1e4, 1e10           | all                                       |
-| `forgetting` | σ: the plan's                        | recursive least squares, MADMM            |
-| `novelty`    | ν: 1e-3, 1e-2, 1e-1                  | kernel methods                            |
-| `ridge`      | γ: 1, 0.1, 0.01                      | methods with a graph; the paper has none  |
-| `hidden`     | H: 10, 20, 50, 100                   | ELM                                       |
-| `step`       | η₀: 1e-3 … 10                        | gradient descent                          |
-| `rho`        | ρ: 1e-4 (the paper's), or 1e-2 … 100 | MADMM                                     |
-| `width`      | 1, 2, 4 times √d of scaled inputs    | RBF kernel                                |
-
 Add your own with `register`; `run`, `tune` and `study` then know it by name, also in their worker processes:
 
 >>> import braided as bd
@@ -54,11 +43,11 @@ Make: TypeAlias = Callable[..., Learner]  # (graph, n_features, **parameters)
 Clock: TypeAlias = Literal["sample", "round"]
 Grid: TypeAlias = Mapping[str, tuple[float, ...]]
 
-PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)
-FROM_PLAN: tuple[float, ...] = ()  # replaced by the forgetting factors of the plan
-NOVELTY = (1e-3, 1e-2, 1e-1)
-RIDGE = (1.0, 0.1, 0.01)
-STEP = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+PENALTY = (1e-10, *(10.0**k for k in range(-4, 5)), 1e10)  # λ, of all methods
+FROM_PLAN: tuple[float, ...] = ()  # σ, replaced by the forgetting factors of the plan
+NOVELTY = (1e-3, 1e-2, 1e-1)  # ν, of kernel methods
+RIDGE = (1.0, 0.1, 0.01)  # γ, of methods with a graph; the paper has none
+STEP = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # η₀, of gradient descent
 ELSEWHERE = ("hidden", "level", "ridge")  # parameters of the inputs and the graph, not of the learner
 HIDDEN_SEEDS = 3  # hidden layers over which the scores of an ELM are averaged
 
@@ -165,7 +154,7 @@ def graph_with(graph: TaskGraph, ridge: float | None) -> TaskGraph:
 
 
 def _rbf(tasks: TaskGraph, n_features: int, width: float, **given: Any) -> Learner:
-    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), **given)
+    return OSLSSVR(tasks, n_features, rbf(width * np.sqrt(n_features)), **given)  # scaled inputs are about √d long
 
 
 def _no_change(samples: Samples) -> Floats:

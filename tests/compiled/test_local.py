@@ -1,14 +1,14 @@
-"""Each compiled function of local.py against its twin by dense matrices."""
+"""Each compiled function of local_rls.py against its twin by dense matrices."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from braided._compiled import local as loc
-from braided._compiled import solve
-from braided._compiled.solve import PRIOR, TYPICAL
-from braided._compiled.step import COUNT, ERROR_WINDOW, FOLD, RESIDUAL, SCALE, SEEN, SQUARE, UNUSUAL, typical_square
+from braided._compiled import local_rls as loc
+from braided._compiled import local_solve as solve
+from braided._compiled.local_solve import PRIOR, TYPICAL
+from braided._compiled.rls_step import COUNT, ERROR_WINDOW, FOLD, RESIDUAL, SCALE, SEEN, SQUARE, UNUSUAL, typical_square
 from tests.compiled.batches import as_batch
 from tests.reference import local as slow
 

@@ -1,10 +1,12 @@
-"""Each compiled function of rls.py and linear.py against its twin in plain NumPy."""
+"""Each compiled function of rls_step.py, rls_run.py and linear.py against its twin in plain NumPy."""
 
 import numpy as np
 import pytest
 
 from braided._compiled import filters as fs
-from braided._compiled import guard, linear, pending, rls, step
+from braided._compiled import guard, linear, pending
+from braided._compiled import rls_run as rls
+from braided._compiled import rls_step as step
 from braided._compiled.batch import Steps
 from tests.compiled.batches import as_batch
 from tests.reference.linear import own_clock, recursion, stack

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sparse
 
 import braided as bd
-from braided._compiled.solve import CHUNK, PRIOR
+from braided._compiled.local_solve import CHUNK, PRIOR
 from braided.errors import InputError
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.learners.solvers import local

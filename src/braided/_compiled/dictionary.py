@@ -16,7 +16,7 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import FOUR, dot
-from braided._compiled.step import (
+from braided._compiled.rls_step import (
     FOLD,
     ROUNDING,
     SCALE,

@@ -14,7 +14,7 @@ import numpy as np
 from braided._compiled import compiled, inlined, uncounted
 from braided._compiled.linear import dot
 from braided._compiled.pending import WIDE, lose_all_inplace
-from braided._compiled.step import (
+from braided._compiled.rls_step import (
     SCALE,
     correct_inplace,
     deviation,

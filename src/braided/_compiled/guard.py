@@ -10,7 +10,7 @@ import numpy as np
 from braided._compiled import compiled, inlined
 from braided._compiled.filters import Filters, flush_inplace, room_for
 from braided._compiled.linear import dot, invert_inplace
-from braided._compiled.step import PRIOR_FLOOR, SCALE, fold_inplace
+from braided._compiled.rls_step import PRIOR_FLOOR, SCALE, fold_inplace
 from braided.types import Floats
 
 WOUND_UP_AT = 1e8  # times the prior variance

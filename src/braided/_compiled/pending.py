@@ -4,7 +4,7 @@ With terms pending, the covariance is P − G'LG, with gains as rows of G and lo
 """
 
 from braided._compiled import compiled
-from braided._compiled.step import ROUNDING
+from braided._compiled.rls_step import ROUNDING
 from braided.types import Floats
 
 GROUP = 8  # terms that P takes up in one pass

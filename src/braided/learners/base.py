@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from braided._compiled.batch import NO_ROUND, Batch
-from braided._compiled.step import UNUSUAL
+from braided._compiled.rls_step import UNUSUAL
 from braided.errors import InputError, NumericalError
 from braided.features import FeatureMap
 from braided.graph import TaskGraph, TaskKey, Tasks, insist_graph

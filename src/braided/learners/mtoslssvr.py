@@ -32,10 +32,10 @@ from typing import final
 import numpy as np
 
 from braided._compiled.dictionary import Dictionaries
-from braided._compiled.step import RESIDUAL
+from braided._compiled.rls_step import RESIDUAL
 from braided.graph import TaskGraph, TaskKey
-from braided.learners.parts.dictionary import KernelLearner, dual_weights, with_prior
 from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
+from braided.learners.parts.kernel_learner import KernelLearner, dual_weights, with_prior
 from braided.types import Floats
 
 

@@ -33,12 +33,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self, final, get_args
 
-from braided._compiled.step import noise_variance
+from braided._compiled.rls_step import noise_variance
 from braided.forgetting import Forgetting, Policy
 from braided.forgetting.custom import as_policy
 from braided.graph import TaskGraph
 from braided.learners import solvers
-from braided.learners.parts.filters import FilterLearner
+from braided.learners.parts.filter_learner import FilterLearner
 from braided.learners.solvers import CONCRETE_SOLVERS, Setting, Solver, SolverName
 from braided.validate import choice, fraction
 
@@ -93,6 +93,7 @@ class MTWRLS(FilterLearner):
         n_features: int,
         penalty: float = 1.0,
         forgetting: float | Policy | Forgetting = 1.0,
+        *,
         robust: float | None = None,
         noise: float | None = None,
         solver: SolverName = "auto",

@@ -20,11 +20,11 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 12–18.
 from collections.abc import Iterable, Mapping
 from typing import Any, final
 
-from braided._compiled.step import noise_variance
+from braided._compiled.rls_step import noise_variance
 from braided.forgetting import Forgetting, Policy
 from braided.forgetting.custom import as_policy
 from braided.graph import TaskGraph, TaskKey
-from braided.learners.parts.filters import FilterLearner
+from braided.learners.parts.filter_learner import FilterLearner
 from braided.learners.solvers import SeparateSolver, Setting, Solver
 from braided.types import Floats
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from braided._compiled.solve import Local
+from braided._compiled.local_solve import Local
 from braided.learners.solvers.exact import ExactSolver
-from braided.learners.solvers.filters import SeparateSolver, Setting
+from braided.learners.solvers.filter_solver import SeparateSolver, Setting
 from braided.learners.solvers.local import LocalSolver
 
 Solver: TypeAlias = ExactSolver | SeparateSolver | LocalSolver  # all have the same methods

@@ -6,11 +6,11 @@ import numpy as np
 import scipy.linalg
 
 from braided._compiled.filters import Filters, fresh_filters
-from braided._compiled.step import COUNT, PRIOR_FLOOR, RESIDUAL, SCALE
+from braided._compiled.rls_step import COUNT, PRIOR_FLOOR, RESIDUAL, SCALE
 from braided.forgetting.steps import Prior
 from braided.graph import TaskGraph
 from braided.learners.parts.joining import arrival, enlarge, errors_with_one_more
-from braided.learners.solvers.filters import FilterSolver, Setting
+from braided.learners.solvers.filter_solver import FilterSolver, Setting
 from braided.matrices import insist_it_fits, inverse
 from braided.types import Floats
 

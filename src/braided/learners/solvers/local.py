@@ -16,7 +16,7 @@ import scipy.sparse as sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from braided._compiled.batch import NO_ROUND, Batch, Clock
-from braided._compiled.local import (
+from braided._compiled.local_rls import (
     SOLVE_FROM,
     Job,
     fold_inplace,
@@ -27,7 +27,7 @@ from braided._compiled.local import (
     learn_range_inplace,
     progressive_inplace,
 )
-from braided._compiled.solve import (
+from braided._compiled.local_solve import (
     CHUNK,
     MOST_ITERATIONS,
     PRIOR,
@@ -39,13 +39,13 @@ from braided._compiled.solve import (
     step_inplace,
     turn_inplace,
 )
-from braided._compiled.step import RESIDUAL, SCALE
+from braided._compiled.rls_step import RESIDUAL, SCALE
 from braided.errors import InputError
 from braided.forgetting.steps import NO_PRIOR
 from braided.graph import TaskGraph
 from braided.learners.base import Health
 from braided.learners.parts.joining import arrival, errors_with_one_more
-from braided.learners.solvers.filters import Setting
+from braided.learners.solvers.filter_solver import Setting
 from braided.matrices import inverse
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers, insist_offsets

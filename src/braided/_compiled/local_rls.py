@@ -7,10 +7,10 @@ the prior, C = penalty · A, which is sparse. Neither Φ_t nor ψ is stored, onl
     R  residual (N, d), ψ − K w: zero at the solution
     P  covariance (N, d, d), P_t = (Φ_t + C_tt I)⁻¹: that of a task whose neighbours' weights are known
 
-A sample of task t changes R_t, and P_t by the recursion of one small filter. Then one of two solvers (solve.py) moves w
-until little motion is left: P_t R_t is the next step of a task's weights, and by these steps forecasts of typical
-inputs may move, in the mean square, by at most `tolerance` of the typical innovation. That does not depend on the units
-of inputs, targets and sample weights, on levels, or on the strength of the prior.
+A sample of task t changes R_t, and P_t by the recursion of one small filter. Then one of two solvers (local_solve.py)
+moves w until little motion is left: P_t R_t is the next step of a task's weights, and by these steps forecasts of
+typical inputs may move, in the mean square, by at most `tolerance` of the typical innovation. That does not depend on
+the units of inputs, targets and sample weights, on levels, or on the strength of the prior.
 
 Uniform forgetting fades K, ψ and R alike, which moves no weight. The stored values do not fade; instead, new samples
 weigh more: K = K_stored / scale, P = scale · P_stored, until the scale is folded in.
@@ -24,7 +24,7 @@ import numpy as np
 from braided._compiled import compiled, inlined, unlocked
 from braided._compiled.batch import Batch
 from braided._compiled.linear import dot, invert_inplace
-from braided._compiled.solve import (
+from braided._compiled.local_solve import (
     CHUNK,
     LATELY,
     MOST_ITERATIONS,
@@ -38,7 +38,7 @@ from braided._compiled.solve import (
     solve_inplace,
     total_of,
 )
-from braided._compiled.step import (
+from braided._compiled.rls_step import (
     COUNT,
     ERROR_WINDOW,
     FOLD,

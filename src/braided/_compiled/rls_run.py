@@ -15,7 +15,7 @@ from braided._compiled.guard import (
     unwind_inplace,
     wound_up,
 )
-from braided._compiled.step import FOLD, SCALE
+from braided._compiled.rls_step import FOLD, SCALE
 from braided.types import Floats
 
 DONE, MOVE, REFUSED, SETTLE, WOUND_UP = range(5)  # why a run of samples ends

@@ -22,7 +22,7 @@ from braided._compiled.dictionary import (
 )
 from braided._compiled.kernel_rls import forecast_inplace, progressive_inplace
 from braided._compiled.kernels import coherent
-from braided._compiled.step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
+from braided._compiled.rls_step import RESIDUAL, SCALE, fresh_errors, fresh_totals, noise_variance, symmetric
 from braided.errors import InputError
 from braided.forgetting import Forgetting, Policy
 from braided.forgetting.custom import as_policy
@@ -35,13 +35,13 @@ from braided.types import Floats, Ints
 from braided.validate import LARGEST_COUNT, count, fraction, insist_integers, insist_numbers, not_negative, positive
 
 FIRST_CAPACITY = 16  # elements that a new dictionary has room for
-DICTIONARY_PARAMETERS = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
 
 
 class KernelLearner(Learner):
     """A learner on one dictionary or several; subclasses assign tasks to dictionaries."""
 
-    parameters = (*DICTIONARY_PARAMETERS, "forgetting", "robust", "noise")
+    parameters = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
+    parameters += ("forgetting", "robust", "noise")
     has_std = True
     state: Dictionaries
 

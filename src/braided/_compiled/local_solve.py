@@ -1,4 +1,4 @@
-"""The two solvers of K w = ψ for many tasks on a sparse graph; local.py says what the letters are.
+"""The two solvers of K w = ψ for many tasks on a sparse graph; local_rls.py says what the letters are.
 
     push  relax a task, w_t += P_t R_t, which moves its residual to its neighbours, then those whose residual became
           large: for single samples, which reach a few tasks
@@ -14,7 +14,7 @@ import numpy as np
 
 from braided._compiled import compiled, inlined, unlocked
 from braided._compiled.linear import dot
-from braided._compiled.step import RESIDUAL, SCALE
+from braided._compiled.rls_step import RESIDUAL, SCALE
 from braided.types import Floats, Ints
 
 PRIOR, TYPICAL, LATELY = 3, 4, 5  # more columns of Local.totals

@@ -8,8 +8,8 @@ import numpy as np
 
 from braided._compiled.batch import Batch, Clock, Steps
 from braided._compiled.filters import Filters, covariances, forecast_inplace, fresh_filters, variances
-from braided._compiled.rls import learn_one_inplace, progressive_inplace
-from braided._compiled.step import symmetric
+from braided._compiled.rls_run import learn_one_inplace, progressive_inplace
+from braided._compiled.rls_step import symmetric
 from braided.forgetting.steps import Policy, Prior
 from braided.graph import TaskGraph
 from braided.learners.base import Health
