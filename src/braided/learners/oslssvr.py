@@ -17,11 +17,12 @@ Reference: Lencione & Von Zuben, arXiv 2308.01938, Eqs. 25–29.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from braided._compiled.dictionary import Dictionaries
+from braided.forgetting import Forgetting, Policy
 from braided.graph import TaskGraph, TaskKey
 from braided.kernels import Kernel, UserKernel
 from braided.learners.parts.joining import appended, errors_with_one_more
@@ -33,7 +34,7 @@ from braided.types import Ints
 class OSLSSVR(KernelLearner):
     """Online sparse least squares support vector regression, one dictionary per task.
 
-    Parameters as for MTOSLSSVR, all by the same names; all dictionaries have the capacity of the largest.
+    Parameters as for MTOSLSSVR; all dictionaries have the capacity of the largest.
     """
 
     shares = False
@@ -46,9 +47,22 @@ class OSLSSVR(KernelLearner):
         penalty: float = 1.0,
         novelty: float = 1e-3,
         budget: int | None = None,
-        **rare: Any,
+        *,
+        novelty_relative: bool = False,
+        coherence: float = 1.0,
+        forgetting: float | Policy | Forgetting = 1.0,
+        robust: float | None = None,
+        noise: float | None = None,
     ) -> None:
-        super().__init__(TaskGraph.independent(tasks), n_features, kernel, penalty, novelty, budget, **rare)
+        given = TaskGraph.independent(tasks), n_features, kernel, penalty, novelty, budget
+        super().__init__(
+            *given,
+            novelty_relative=novelty_relative,
+            coherence=coherence,
+            forgetting=forgetting,
+            robust=robust,
+            noise=noise,
+        )
 
     def _start(self) -> Dictionaries:
         n_tasks = self.graph.n_tasks

@@ -35,13 +35,13 @@ from braided.types import Floats, Ints
 from braided.validate import LARGEST_COUNT, count, fraction, insist_integers, insist_numbers, not_negative, positive
 
 FIRST_CAPACITY = 16  # elements that a new dictionary has room for
+DICTIONARY_PARAMETERS = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
 
 
 class KernelLearner(Learner):
     """A learner on one dictionary or several; subclasses assign tasks to dictionaries."""
 
-    parameters = ("kernel", "penalty", "novelty", "budget", "novelty_relative", "coherence")
-    parameters += ("forgetting", "robust", "noise")
+    parameters = (*DICTIONARY_PARAMETERS, "forgetting", "robust", "noise")
     has_std = True
     state: Dictionaries
 
