@@ -261,6 +261,7 @@ def called(monkeypatch, capsys, *arguments):
 
 
 @pytest.mark.parametrize(("form", "cut"), [("json", 4 * 30 + 2), ("csv", 1 + 4 * 5 + 3)], ids=["in a round", "warm-up"])
+@pytest.mark.slow
 def test_a_run_that_is_killed_politely_goes_on_to_the_same_bytes(tmp_path, monkeypatch, capsys, form, cut):
     options = (*GIVEN, "--warm-up", "10", "--save")
     lines = lines_of(40, form)

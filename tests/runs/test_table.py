@@ -66,6 +66,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("every", [101, 400])
+@pytest.mark.slow
 def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, suffix, every):
     """Killed after each of its saves, up to the very last one."""
     options = {

@@ -107,6 +107,7 @@ def test_the_best_of_several_methods_is_taken_and_one_filter_per_stream_always_t
     assert json.loads(json.dumps(asdict(choice)))["best"]["method"] == choice.best.method
 
 
+@pytest.mark.slow
 def test_several_processes_choose_the_same(head):
     methods = methods_for(("wrls", "wrls-neighbours"))
     assert search(head, methods, jobs=2) == search(head, methods, jobs=1)

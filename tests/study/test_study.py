@@ -196,11 +196,13 @@ def content(folder, without=("timings",)):
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
+@pytest.mark.slow
 def test_a_second_run_on_two_cores_gives_the_same_bytes(store, tmp_path):
     again = run_study(PLAN, PANEL, tmp_path / "store", jobs=2)
     assert content(again.folder) == content(store.folder)
 
 
+@pytest.mark.slow
 def test_a_study_that_was_killed_goes_on_and_ends_the_same(store, tmp_path):
     folder = tmp_path / "store"
 

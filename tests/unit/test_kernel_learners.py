@@ -344,6 +344,7 @@ def smooth_stream(n, seed=0, travel=0.0):
 
 
 @pytest.mark.parametrize("budget", [None, 60])
+@pytest.mark.slow
 def test_the_error_does_not_depend_on_the_novelty_and_no_distance_is_negative(budget):
     X, y, tasks, rounds = smooth_stream(900)
     errors = []

@@ -29,6 +29,7 @@ def mine():
     del METHODS["mine"]
 
 
+@pytest.mark.slow
 def test_a_method_that_is_registered_is_tuned_in_other_processes(mine):
     settings, rounds = Settings(("mine",), lags=3), partial(open_rounds, field(steps=300))
     one, two = (choose(read_tuning_period(rounds(), settings), settings, jobs) for jobs in (1, 2))

@@ -86,6 +86,7 @@ def test_how_a_stream_is_cut_saved_and_loaded_changes_no_bit(policy, size):
 
 
 @pytest.mark.parametrize(("n_tasks", "d", "room"), [(31, 3, 8), (91, 3, 8), (260, 4, 32), (1000, 4, 64)])
+@pytest.mark.slow
 def test_larger_blocks_and_more_than_one_tile(n_tasks, d, room):
     rng = np.random.default_rng(3)
     graph = random_graph(rng, n_tasks, density=0.1)
