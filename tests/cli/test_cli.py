@@ -116,7 +116,7 @@ def constant(rows):
 
 REFUSED = [
     ({"change": lambda rows: []}, "no rows"),
-    ({"change": one_site}, "one stream only"),
+    ({"change": one_site}, "only one stream"),
     ({"steps": 8}, "has 8 steps"),
     ({"change": constant}, "'site 2'"),
     ({"change": doubled}, "lines 6 and 2702"),

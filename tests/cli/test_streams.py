@@ -44,7 +44,7 @@ def test_a_run_says_what_it_read_whether_sharing_pays_and_where_things_are(finis
         "Errors by stream",
         "site 4",
         "it lowers the error of",
-        "Intervals of 90 % held",
+        "The 90 % intervals contained",
         "Report: ",
         "Forecasts: ",
         "Model: ",
@@ -441,7 +441,7 @@ HEADER = "timestamp,site,value"
 REFUSED = {
     "is empty: write a header": lambda rows: [],
     "has a header and no rows": lambda rows: [HEADER],
-    "one stream only": lambda rows: [HEADER, *rows[::3]],
+    "only one stream": lambda rows: [HEADER, *rows[::3]],
     "the tuning period has 4 rounds": lambda rows: [HEADER, *rows[:60]],
     "'site 3' never changes in the tuning period": lambda rows: [
         HEADER,
@@ -541,7 +541,7 @@ def test_each_wind_file_runs_with_nothing_but_its_name(tmp_path, name):
 def test_a_refused_table_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.csv").write_text("\n".join([HEADER, *(row for row in rows_of() if "site 1" in row)]))
     for command in ("run", "tune"):
-        refused(monkeypatch, capsys, tmp_path, "one stream only", command, "mine.csv")
+        refused(monkeypatch, capsys, tmp_path, "only one stream", command, "mine.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
 
 

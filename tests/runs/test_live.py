@@ -164,13 +164,13 @@ def test_a_start_that_fails_is_tried_again_later():
     ]
     stream = Live(QUICK, warm_up=20, note=notes.append)
     fed(stream, ["time,site,value", *rows])
-    assert notes[0].startswith("still forecasting “no change”, up to round 40: one stream only")
+    assert notes[0].startswith("still forecasting “no change”, up to round 40: no stream that changes has")
     assert notes[1].startswith("As given: MT-WRLS")
 
 
 def test_growth_needs_values_above_nothing():
     stream = Live(Settings(logarithm=True))
-    with pytest.raises(bd.InputError, match="line 2 gives -1, which has no logarithm"):
+    with pytest.raises(bd.InputError, match="line 2: -1 has no logarithm"):
         fed(stream, ["time,site,value", "1,a,-1"])
 
 
@@ -531,7 +531,7 @@ def test_a_wrong_first_line_costs_itself_alone(first):
     fed(streams[1], good, first=2)
     assert len(refused) == 1  # the first good line, until the next one agrees with it
     assert [str(error) for error in streams[0].rejected] == [
-        "line 1 does not fit the lines after it, which are used: check it"
+        "line 1 does not fit the lines that follow, which are used: check the times"
     ]
     assert dumps(streams[0].forecaster) == dumps(streams[1].forecaster)
 

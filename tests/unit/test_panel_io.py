@@ -282,7 +282,7 @@ def test_the_first_time_sets_the_kind(tmp_path, first):
         ({"time": pa.array([1, 1, None, 2])}, "time at row 3 of .* is empty"),
         ({"site": pa.array(["a", None, "a", "b"])}, "site at row 2 of .* is empty"),
         ({"site": pa.array(["a", "b", "a", "a"])}, "time 2 of site 'a' appears twice, at rows 3 and 4 of"),
-        ({"site": pa.array(["a", "a", "a", "a"])}, "one stream only"),
+        ({"site": pa.array(["a", "a", "a", "a"])}, "only one stream"),
     ],
 )
 def test_a_fault_in_parquet_is_named_with_its_row(tmp_path, change, message):
@@ -301,11 +301,11 @@ def test_the_first_fault_is_found_in_a_long_table(tmp_path):
 def test_one_task_is_not_enough(tmp_path):
     refused(
         write(tmp_path, GOOD.replace(",b,", ",a,")),
-        "one stream only: column 'site' of .* says 'a' in every row; sharing needs at least two; add the rows",
+        "only one stream: column 'site' of .* says 'a' in every row; sharing needs at least two; add the rows",
     )
     refused(
         write(tmp_path, "year,site,value\n1,a,1\n2,a,2\n"),
-        "^one stream only: column 'site' of .* says 'a' in every",
+        "^only one stream: column 'site' of .* says 'a' in every",
     )
 
 

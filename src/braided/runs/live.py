@@ -170,8 +170,9 @@ class Live:
             raise error from None
         if len(other._used) < len(self._doubted):
             raise error
-        names = ", ".join(map(str, self._used))
-        other.rejected.append(InputError(f"line {names} does not fit the lines after it, which are used: check it"))
+        numbers = ", ".join(map(str, self._used))
+        subject = f"line {numbers} does" if len(self._used) == 1 else f"lines {numbers} do"
+        other.rejected.append(InputError(f"{subject} not fit the lines that follow, which are used: check the times"))
         vars(self).update(vars(other))
         return made
 
@@ -203,7 +204,7 @@ class Live:
             )
         logarithm = self.settings.logarithm if self.forecaster is None else self.forecaster.units.logarithm
         if logarithm and (bad := [value for value in row.values.values() if value <= 0.0]):
-            raise InputError(f"line {number} gives {bad[0]:g}, which has no logarithm: use NA")
+            raise InputError(f"line {number}: {bad[0]:g} has no logarithm; write NA for a missing value")
         if self._last is not None and row.time <= self._last and not self._shows_wrong_time(row):
             self._expected |= row.values.keys()
             names = listed(list(row.values))

@@ -1,8 +1,8 @@
 """A table through a forecaster, from the choice of a method to a file of forecasts.
 
-On the tuning period, the leading share of the rounds, methods are tuned and the graph is built, and the forecaster
-learns it. After it forecasts count: each is made before its value is learned, and written to the file. The model is
-saved now and then; a run that was killed goes on from it, and ends with the same bytes.
+Methods are tuned and the graph is built on the tuning period, the leading share of the rounds. Every forecast after it
+counts: it is made before its value is learned, and written to the file. The model is saved now and then; a run that was
+killed goes on from there and ends with the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Basis: TypeAlias = Engine | TuningPeriod  # what a run starts from
 
 SAVE_EVERY = 1_000_000  # samples
 TUNING_VALUES = 500_000  # of the tuning period; more would not change the choice
-TUNING_ROUNDS = 200  # that this leaves, however many streams there are
+TUNING_ROUNDS = 200  # at least, however many streams there are
 
 
 @final
@@ -130,7 +130,7 @@ def _run(
         write_whole({noted: as_json(plan, PLAN_MARK)}, PLAN_MARK)
     position, is_utc = forecaster.origin.position, forecaster.origin.is_utc
     if position is None:
-        raise FileError(f"{model} holds a model that no run of a table made: choose another path (--save)")
+        raise FileError(f"{model} holds a model that `braided run` did not create: choose another path (--save)")
     if position.is_finished:
         return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished")
     if not continued:

@@ -92,13 +92,16 @@ class TuningPeriod:
             names = [tasks[place] for place in np.flatnonzero(constant)]
             raise InputError(
                 f"{listed(names)} never change{'s' * (len(names) == 1)} in the tuning period ({len(times)} rounds): "
-                "leave it out (--without), let it join later (--keep-constant), or use a longer tuning period (--tune)"
+                "leave out such streams (--without), let them join later (--keep-constant), or use a longer tuning "
+                "period (--tune)"
             )
         enough &= ~constant
         if enough.sum() < 2:
+            name = tasks[int(np.argmax(enough))]
+            subject = f"only one stream, {name!r:.80}," if enough.any() else "no stream that changes"
             raise InputError(
-                f"one stream only, {tasks[int(np.argmax(enough))]!r:.80}, has {needed} values in the tuning period: "
-                "sharing needs at least two; add another, or name the column that tells them apart (--stream)"
+                f"{subject} has {needed} values in the tuning period: sharing needs at least two; add another, or name "
+                "the column that tells them apart (--stream)"
             )
         kept = tuple(np.array(tasks, object)[enough])
         extras = extras[:, enough]

@@ -115,7 +115,7 @@ class Rounds:
     def one_stream_only(self, name: str) -> str:
         """Return the error message for a table with a single stream."""
         return (
-            f"one stream only: column {self.columns.task!r} of {self.place} says {name!r:.80} in every row; sharing "
+            f"only one stream: column {self.columns.task!r} of {self.place} says {name!r:.80} in every row; sharing "
             f"needs at least two; add the rows of another, or {BY_NAME}"
         )
 

@@ -79,7 +79,7 @@ def in_words(forecaster: Engine) -> list[str]:
     if forecaster.record.intervals.any():
         low, high = 100.0 * np.nanmin(summary.coverage), 100.0 * np.nanmax(summary.coverage)
         held = f"{100.0 * summary.means['coverage']:.1f} % of the values ({low:.1f} to {high:.1f} % by stream)"
-        said.append(f"Intervals of {100 * forecaster.coverage:g} % held {held}.")
+        said.append(f"The {100 * forecaster.coverage:g} % intervals contained {held}.")
     return said + _trouble(forecaster)
 
 

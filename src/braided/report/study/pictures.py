@@ -83,8 +83,9 @@ def _details(results: Results) -> list[Drawn]:
         (
             "forecasts",
             "Forecasts and actual changes",
-            f"Changes of {short(results.tasks[0], 40)} in the middle of the test period, synchronous, experiment "
-            f"{results.splits[0]}. Forecast changes are mostly close to zero, as little of a change can be known.",
+            f"Changes of {short(results.tasks[0], 40)} in the middle of the test period, synchronous, "
+            f"experiment {results.splits[0]}. Forecast changes are mostly close to zero, because little of a change is "
+            "predictable.",
             "Line plots of the actual changes and of those forecast.",
             figures.forecasts(results),
         ),

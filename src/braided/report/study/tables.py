@@ -211,7 +211,7 @@ def _change(results: Results, split: str, protocol: Protocol, one: str, other: s
     change, in_mean = (100.0 * (ratio - 1.0) for ratio in (float(np.median(a / b)), float(a.mean() / b.mean())))
     if abs(change) < 0.05:
         return f"the same error in {split}"
-    times = f" ({(a < b).sum()} of {results.windows} windows less)" if results.windows > 1 else ""
+    times = f" (lower in {(a < b).sum()} of {results.windows} windows)" if results.windows > 1 else ""
     but = f", but {_percent(in_mean)} in the mean" if in_mean * change < 0.0 and abs(in_mean) >= 0.005 else ""
     return f"{_percent(change)} error in {split}{times}{but}"
 
