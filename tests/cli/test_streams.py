@@ -388,7 +388,7 @@ def test_former_spellings_work_and_are_noted(tmp_path, monkeypatch, capsys):
     lines = lines_of(12, "csv")
     _, expected, _ = fed(monkeypatch, capsys, lines, "--stream", "site")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-    code, printed, said = called(monkeypatch, capsys, "run", "-", "--task=site", "--warm-up", "50")
+    code, printed, said = called(monkeypatch, capsys, "run", "--fresh", "-", "--task=site", "--warm-up", "50")
     assert (code, printed) == (0, expected)
     assert said.splitlines()[:2] == [
         "braided: `braided run -` is now `braided live`; the former spelling works in this version only",

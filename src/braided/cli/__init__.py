@@ -70,10 +70,14 @@ def main() -> None:
         _fail(f"{type(error).__name__}: {error}; --debug shows where", Exit.FAILED)
 
 
+FLAGS = ("--as-is", "--debug", "--fresh", "--keep-constant", "--log")  # options without a value
+
+
 def _current(arguments: list[str]) -> list[str]:
     """Return the arguments in today's spelling; former ones are noted, and will be refused by the next version."""
-    dashes = [place for place, one in enumerate(arguments) if one == "-" and not arguments[place - 1].startswith("--")]
-    if arguments[:1] == ["run"] and dashes:  # not the value of an option
+    before = ["", *arguments]  # a dash after an option, and not after a flag, is the option's value
+    dashes = [k for k, one in enumerate(arguments) if one == "-" and (before[k][:2] != "--" or before[k] in FLAGS)]
+    if arguments[:1] == ["run"] and dashes:
         say("`braided run -` is now `braided live`; the former spelling works in this version only")
         arguments = ["live", *(one for place, one in enumerate(arguments) if place not in (0, *dashes))]
     if arguments[:1] in (["run"], ["live"], ["tune"]) and any(one.split("=")[0] == "--task" for one in arguments):
