@@ -20,7 +20,7 @@ import pyarrow.parquet as parquet
 
 import braided as bd
 from braided.report import Summary
-from braided.report.run.summary import SMALL
+from braided.report.run.summary import SMALLEST_GAIN
 from braided.study import METHODS
 
 WAVES = 40
@@ -74,7 +74,7 @@ def main():
             gain, skill = (100.0 * (1.0 - means[name]) for name in ("to_single", "to_no_change"))
             print(
                 f"| {streams:,} | {streams * options.rounds:,} | {seconds:.0f} | {peak:,.0f} | {chosen}{solver} "
-                f"| {gain:+.1f} % | {(summary.gains >= SMALL).sum():,} | {skill:+.1f} % |",
+                f"| {gain:+.1f} % | {(summary.gains >= SMALLEST_GAIN).sum():,} | {skill:+.1f} % |",
                 flush=True,
             )
 

@@ -98,8 +98,8 @@ def wild(bar):
         cells = []
         for table in (panel, replace(panel, values=values)):
             for robust in (False, True):
-                errors = run_in_memory(table, Settings(robust=robust))[0].record.rmse[2:]
-                cells.append(float((errors[:, 0] / errors[:, 2]).mean()))
+                record = run_in_memory(table, Settings(robust=robust))[0].record
+                cells.append(float((record.rmse_of("model") / record.rmse_of("no change"))[2:].mean()))
         print(f"| {name} | {len(panel.times):,} | " + " | ".join(f"{cell:.4g}" for cell in cells) + " |")
 
 

@@ -55,7 +55,7 @@ def make(path: Path, rows: int) -> None:
 
 def measure(path: Path) -> None:
     """Run the table, and print what took how long, as JSON."""
-    from braided.forecasting import Engine
+    from braided.forecasting import LearnerEngine
     from braided.learners import MTWRLS, WRLS
     from braided.runs import Settings, run
     from braided.runs.output import ForecastFile
@@ -77,7 +77,7 @@ def measure(path: Path) -> None:
 
     timed(MTWRLS, "_progressive", "learning")
     timed(WRLS, "_progressive", "single filters")
-    timed(Engine, "advance", "advancing")
+    timed(LearnerEngine, "advance", "advancing")
     for name in ("add", "commit", "finish"):
         timed(ForecastFile, name, "writing")
     chunks = Rounds.chunks
@@ -116,7 +116,7 @@ def measure(path: Path) -> None:
                 "lagging": lagging,
                 "writing": took["writing"],
                 "megabytes": kilobytes / 1024,
-                "samples": done.forecaster.learner.samples,
+                "samples": done.forecaster.samples,
             }
         )
     )

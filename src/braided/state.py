@@ -31,7 +31,19 @@ from braided import learners
 from braided.errors import BraidedError, FileError, InputError, unreadable
 from braided.features import ELM, Chain, Lags, Scale
 from braided.files import insist_unlocked, write_whole
-from braided.forecasting import Choice, Clipping, Clock, Engine, LiveRounds, Origin, Position, Record, Trial, Units
+from braided.forecasting import (
+    Choice,
+    Clipping,
+    Clock,
+    Engine,
+    LearnerEngine,
+    LiveRounds,
+    Origin,
+    Position,
+    Record,
+    Trial,
+    Units,
+)
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -170,7 +182,8 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, Learner):
         return {"learner": type(value).__name__, "value": _pack(value.dump(), arrays)}
     if isinstance(value, Engine):
-        return {"forecaster": _pack(value.dump(), arrays)}
+        kind = {} if isinstance(value, LearnerEngine) else {"engine": type(value).__name__}
+        return {"forecaster": _pack(value.dump(), arrays)} | kind
     raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only those of braided can")
 
 
@@ -201,7 +214,9 @@ class _Unpacker:
             return _sparse(*self.unpack(tree["csr"]))
         if "forecaster" in tree:
             dumped = self.unpack(tree["forecaster"])
-            return Engine.restore(_engine_from_2(dumped) if self._version == 2 else dumped)
+            if "engine" in tree:
+                return _named(Engine, tree["engine"]).restore(dumped)
+            return LearnerEngine.restore(_engine_from_2(dumped) if self._version == 2 else dumped)
         value = self.unpack(tree["value"])
         if tree.get("part") == "Columns":
             return Columns.restore(value)
@@ -244,9 +259,12 @@ def _sparse(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_arra
 
 def _learner(name: str) -> type[Learner]:
     """Find a learner by its name: one of braided's, else the last one that was defined with that name."""
-    if name in learners.__all__:
-        return cast(type[Learner], getattr(learners, name))
-    known = Learner.__subclasses__()
+    return cast(type[Learner], getattr(learners, name) if name in learners.__all__ else _named(Learner, name))
+
+
+def _named(base: Any, name: str) -> Any:
+    """Return the last subclass of `base` that was defined with a name."""
+    known = base.__subclasses__()
     for kind in known:
         known += kind.__subclasses__()
     named = [kind for kind in known if kind.__name__ == name]

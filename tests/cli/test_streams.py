@@ -54,7 +54,7 @@ def test_a_run_says_what_it_read_whether_sharing_pays_and_where_things_are(finis
     frame = pd.read_parquet(out / "forecasts.parquet")
     assert list(frame) == ["time", "stream", "actual", "forecast", "low", "high"]
     assert (out / "index.html").read_text("utf-8").startswith("<!doctype html>")
-    assert isinstance(bd.load(out / "model.braided"), bd.forecasting.Engine)
+    assert isinstance(bd.load(out / "model.braided"), bd.forecasting.LearnerEngine)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.forecasting import Engine, Preparation
+from braided.forecasting import LearnerEngine, Preparation
 from braided.report import in_words, write_run_report
 from braided.runs import Settings, run, run_in_memory
 from braided.runs.output import tail
@@ -64,7 +64,7 @@ def test_the_count_does_not_depend_on_how_values_arrive_and_is_saved(pieces):
     panel = with_values(field(), [*SPIKES, (200, 3, 1e120)])
     forecaster, _ = run_in_memory(field(), QUICK)
     preparation = Preparation(forecaster.preparation.lags, forecaster.graph, forecaster.units)
-    blank = Engine(forecaster.learner.with_features(forecaster.learner.n_features), preparation)
+    blank = LearnerEngine(forecaster.learner.with_features(forecaster.learner.n_features), preparation)
     for part in np.array_split(np.arange(400), pieces):
         blank.advance(part, panel.values[part], panel.tasks)
         blank = loads(dumps(blank))
@@ -75,7 +75,7 @@ def test_a_model_saved_before_there_was_the_count_has_none():
     forecaster, _ = run_in_memory(field(), QUICK)
     dumped = forecaster.dump()
     del dumped["state"]["too_large"]
-    assert Engine.restore(dumped).too_large == 0
+    assert LearnerEngine.restore(dumped).too_large == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def forecaster(panel):
     graph = bd.TaskGraph.from_history(panel.values[:100], panel.tasks)
     model = bd.MTWRLS(graph, lags.n_features, 10.0, robust=5.0)
     preparation = bd.forecasting.Preparation(lags, graph, Units.measure(panel.values[:100]), clips=True)
-    return bd.forecasting.Engine(model, preparation)
+    return bd.forecasting.LearnerEngine(model, preparation)
 
 
 WILD = [(150, 1, 1e6), (151, 2, -999.0), (152, 2, -999.0), (250, 0, 1e200), (251, 0, 1e99), (300, 3, -1e6)]
@@ -62,7 +62,7 @@ def test_a_wild_value_of_one_stream_does_little_to_the_others_and_without_the_li
         for robust in (True, False):
             settings = Settings(("mt-wrls-neighbours",), lags=3, robust=robust, **GIVEN)
             record = run_in_memory(table, settings)[0].record
-            rmse[name, robust] = record.rmse[others, 0].mean()
+            rmse[name, robust] = record.rmse_of("model")[others].mean()
     assert rmse["clean", True] < 1.01 * rmse["clean", False]
     assert rmse["wild", True] < 1.1 * rmse["clean", True]
     assert rmse["wild", False] > 100.0 * rmse["clean", False]
@@ -74,7 +74,7 @@ def test_the_choice_is_not_led_astray_by_a_wild_value_of_the_head():
     clean, made = (run_in_memory(table, Settings(("mt-wrls",), lags=3)) for table in (panel, wild))
     assert made[0].units.scale[1] < 2.0 * clean[0].units.scale[1]
     others = [0, 2, 3]
-    assert made[0].record.rmse[others, 0].mean() < 1.02 * clean[0].record.rmse[others, 0].mean()
+    assert made[0].record.rmse_of("model")[others].mean() < 1.02 * clean[0].record.rmse_of("model")[others].mean()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_neither_the_first_values_nor_a_long_run_of_wild_ones_ruin_the_others(wi
     settings = Settings(("mt-wrls-neighbours",), lags=3, **GIVEN)
     clean, made = (run_in_memory(table, settings)[0].record for table in (panel, poisoned(panel, wild)))
     others = [2, 3, 4]
-    assert made.rmse[others, 0].max() < 1.25 * clean.rmse[others, 0].max()
+    assert made.rmse_of("model")[others].max() < 1.25 * clean.rmse_of("model")[others].max()
 
 
 def test_a_lasting_change_of_size_is_let_in():

@@ -98,7 +98,7 @@ def forecasters():
     levels = np.nan_to_num(np.abs(panel.values)) + 1.0
     scale, months = bd.Scale([0.0], [1.0]), ["2024-01-31", "2024-02-29", "2024-03-31"]
     clock = Clock.measure(np.array(months, "datetime64[us]"))
-    by_hand = bd.forecasting.Engine(
+    by_hand = bd.forecasting.LearnerEngine(
         bd.MTWRLS(graph, lags.n_features + 1, 10.0, solver="local"),
         bd.forecasting.Preparation(lags, graph, Units.measure(levels, logarithm=True), scale, clock, clips=True),
         single=bd.WRLS(graph, lags.n_own + 2),

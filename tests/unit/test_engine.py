@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import braided as bd
-from braided.forecasting import Clock, Engine, Preparation, Record, Units, joined
+from braided.forecasting import Clock, LearnerEngine, Preparation, Record, Units, joined
 from braided.forecasting.clock import as_stamps
 from braided.state import dumps
 from tests.reference.forecasting import obvious_forecasts
@@ -36,7 +36,7 @@ def make(values, tasks, lags=None, learner=None, single=True, k=None, **prepared
     learner = learner(graph) if learner else bd.MTWRLS(graph, lags.n_features, 10.0, bd.Exponential(0.99, per="round"))
     alone = bd.WRLS(tasks, lags.n_own + 1, 10.0) if single else None
     preparation = Preparation(lags, graph, Units.measure(values[:60]), clock=Clock(STEP, STEP), **prepared)
-    return Engine(learner, preparation, single=alone)
+    return LearnerEngine(learner, preparation, single=alone)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_one_filter_per_stream_sees_the_same_of_its_past_and_nothing_of_others(l
     own = bd.Lags(2, fill=True, level=level)
     alone = make(values, tasks, own, lambda _: bd.WRLS(tasks, own.n_features, 10.0), single=False)
     alone.advance(times, values, tasks)
-    np.testing.assert_array_equal(forecaster.record.squares[:, 1], alone.record.squares[:, 0])
+    np.testing.assert_array_equal(forecaster.record.rmse_of("single"), alone.record.rmse_of("model"))
 
 
 def same(a, b):
@@ -182,7 +182,7 @@ def test_on_a_sparse_graph_a_task_joins_as_many_as_others_have():
     tasks, lags = tuple(f"task {k}" for k in range(12)), bd.Lags(2, neighbours=1, gap=True, fill=True)
     graph = bd.TaskGraph.from_history(values[:60, :11], tasks[:11], k=2)
     learner = bd.MTWRLS(graph, lags.n_features, 10.0, solver="local")
-    model = Engine(learner, Preparation(lags, graph, Units.measure(values[:60, :11])))
+    model = LearnerEngine(learner, Preparation(lags, graph, Units.measure(values[:60, :11])))
     model.advance(np.arange(80), values, tasks)
     assert model.tasks == model.graph.tasks == learner.tasks == tasks
     alike = model.graph.neighbours(tasks[11])
@@ -199,7 +199,7 @@ def test_a_sparse_graph_stays_as_sparse_however_many_join():
     lags = bd.Lags(1)
     graph = bd.TaskGraph.from_history(values[:, :40], k=6)
     learner = bd.MTWRLS(graph, lags.n_features, solver="local")
-    model = Engine(learner, Preparation(lags, graph, Units.measure(values[:, :40])))
+    model = LearnerEngine(learner, Preparation(lags, graph, Units.measure(values[:, :40])))
     model.advance(np.arange(60), values, tuple(range(200)))
     assert model.graph.n_tasks == 200
     degrees, before = np.diff(model.graph.similarity.indptr), np.diff(graph.similarity.indptr)
@@ -217,7 +217,7 @@ def test_on_a_graph_without_links_a_task_joins_without():
     tasks, lags = tuple(f"task {k}" for k in range(12)), bd.Lags(2)
     alone = bd.TaskGraph.independent(tasks[:11])
     learner = bd.MTWRLS(alone, lags.n_features, solver="local")
-    model = Engine(learner, Preparation(lags, alone, Units.measure(values[:60, :11])))
+    model = LearnerEngine(learner, Preparation(lags, alone, Units.measure(values[:60, :11])))
     model.advance(np.arange(80), values, tasks)
     assert model.graph.neighbours(tasks[11]) == {}
 
@@ -234,11 +234,12 @@ def test_further_features_are_those_known_before():
     units, scale = Units.measure(values[:100]), bd.Scale.fit(hint[:100].reshape(-1, 1))
     learner = bd.MTWRLS(graph, lags.n_features + 1, penalty=0.1)
     single = bd.WRLS(tasks, lags.count + 2, penalty=0.1)
-    model = Engine(learner, Preparation(lags, graph, units, scale), single=single)
+    model = LearnerEngine(learner, Preparation(lags, graph, units, scale), single=single)
     made = model.advance(np.arange(n), values, tasks, hint)
     late = made.times > 100
     assert np.sqrt(np.mean((made.actual - made.forecast)[late] ** 2)) < 0.02
-    assert (model.record.rmse[:, :2] < 0.3 * model.record.rmse[:, [2]]).all()
+    for contender in ("model", "single"):
+        assert (model.record.rmse_of(contender) < 0.3 * model.record.rmse_of("no change")).all()
     next_round = model.ahead()
     np.testing.assert_allclose(next_round.forecast, values[-1] + hint[-1, :, 0], atol=0.05)
 
@@ -253,7 +254,7 @@ def test_the_record_is_that_of_the_forecasts():
         own = made.places == t
         error = made.actual[own] - made.forecast[own]
         rmse = np.sqrt(np.mean(error**2)) / model.units.scale[t]
-        np.testing.assert_allclose(model.record.rmse[t, 0], rmse, rtol=1e-9)
+        np.testing.assert_allclose(model.record.rmse_of("model")[t], rmse, rtol=1e-9)
         inside = (made.actual[own] >= made.low[own]) & (made.actual[own] <= made.high[own])
         assert model.record.covered[t] == inside.sum()
     rows = np.searchsorted(times, made.times)
@@ -261,9 +262,9 @@ def test_the_record_is_that_of_the_forecasts():
     last = values[rows - 1, made.places] - values[rows - 2, made.places]
     last[times[rows - 1] - times[rows - 2] > 1.5 * STEP] = np.nan  # across a gap
     last = np.nan_to_num(last)  # a change that is not known counts as none
-    for column, errors in ((2, change), (3, change - last)):
+    for contender, errors in (("no change", change), ("last change", change - last)):
         squares = np.bincount(made.places, (errors / model.units.scale[made.places]) ** 2)
-        np.testing.assert_allclose(model.record.squares[:, column], squares, rtol=1e-9)
+        np.testing.assert_allclose(model.record.rmse_of(contender), np.sqrt(squares / model.record.counts), rtol=1e-9)
     np.testing.assert_allclose(model.record.curve[:, 1:].sum(axis=0), model.record.squares.sum(axis=0), rtol=1e-12)
 
 
@@ -275,8 +276,8 @@ def test_the_single_filters_are_those_of_own_lags():
     )
     shared.advance(times, values, tasks)
     alone.advance(times, values, tasks)
-    np.testing.assert_allclose(shared.record.squares[:, 1], alone.record.squares[:, 0], rtol=1e-10)
-    np.testing.assert_allclose(alone.record.squares[:, 1], alone.record.squares[:, 0])
+    np.testing.assert_allclose(shared.record.rmse_of("single"), alone.record.rmse_of("model"), rtol=1e-10)
+    np.testing.assert_array_equal(alone.record.rmse_of("single"), alone.record.rmse_of("model"))
 
 
 @pytest.mark.parametrize("learner", [None, lambda g: bd.MOGD(g, 6, step=0.05)], ids=["deviations", "none"])
@@ -290,7 +291,7 @@ def test_intervals_hold_what_they_promise(learner):
     graph = bd.TaskGraph.pooled(tasks)
     for coverage in (0.8, 0.95):
         preparation = Preparation(lags, graph, Units.measure(values[:500]))
-        model = Engine(make_one(graph), preparation, coverage=coverage)
+        model = LearnerEngine(make_one(graph), preparation, coverage=coverage)
         model.advance(np.arange(500), values[:500], record=False)
         model.advance(np.arange(500, n), values[500:])
         np.testing.assert_allclose(model.record.covered / model.record.intervals, coverage, atol=0.015)
@@ -311,7 +312,7 @@ def test_growth_is_learned_with_logarithms():
     values, tasks = np.exp(growth.cumsum(axis=0)), ("a", "b")
     graph, lags = bd.TaskGraph.pooled(tasks), bd.Lags(2)
     units = Units.measure(values[:50], logarithm=True)
-    model = Engine(bd.MTWRLS(graph, 3, 0.1), Preparation(lags, graph, units))
+    model = LearnerEngine(bd.MTWRLS(graph, 3, 0.1), Preparation(lags, graph, units))
     made = model.advance(np.arange(200), values, tasks)
     late = made.times > 50
     assert np.abs(made.forecast / made.actual - 1.0)[late].mean() < 0.012
@@ -349,15 +350,15 @@ def test_parts_that_do_not_fit_are_refused():
     graph = bd.TaskGraph.pooled(tasks)
     units = Units.measure(values)
     with pytest.raises(bd.InputError, match="MTWRLS has 3 features: the lags give 4"):
-        Engine(bd.MTWRLS(graph, 3), Preparation(bd.Lags(3), graph, units))
+        LearnerEngine(bd.MTWRLS(graph, 3), Preparation(bd.Lags(3), graph, units))
     with pytest.raises(bd.InputError, match="graph has other tasks"):
-        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), bd.TaskGraph.pooled(["a"]), units))
+        LearnerEngine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), bd.TaskGraph.pooled(["a"]), units))
     with pytest.raises(bd.InputError, match="difference=False"):
-        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3, difference=False), graph, units))
+        LearnerEngine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3, difference=False), graph, units))
     with pytest.raises(bd.InputError, match="has no units"):
-        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), graph))
+        LearnerEngine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), graph))
     with pytest.raises(bd.InputError, match="nothing is known yet"):
-        Engine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), graph, units)).ahead()
+        LearnerEngine(bd.MTWRLS(graph, 4), Preparation(bd.Lags(3), graph, units)).ahead()
     with pytest.raises(bd.InputError, match="1 rounds have no step"):
         Clock.measure(np.arange(1))
 
@@ -368,7 +369,7 @@ def by_hand(n_tasks=2, lags=None, learner=None, single=None, **prepared):
     graph = bd.TaskGraph.pooled([f"s{k}" for k in range(n_tasks)], strength=0.3)
     preparation = Preparation(lags, graph, Units(np.zeros(n_tasks), np.ones(n_tasks)), **prepared)
     learner = learner or bd.MTWRLS(graph, lags.n_features + preparation.n_extras)
-    return Engine(learner, preparation, single=single)
+    return LearnerEngine(learner, preparation, single=single)
 
 
 def walk(rounds, n_tasks, seed=0):
@@ -427,7 +428,7 @@ def test_a_task_that_never_changes_gets_the_median_scale():
 def test_the_record_by_hand():
     record = Record.blank(1)
     errors = np.array([[-1.0, 2, 3, 4], [1.0, 2, 3, 4]])
-    record.add(errors, np.array([np.nan, 2.0]), np.array([0, 0]), np.array([0, 1]), 2)
+    record.add(errors, np.array([np.nan, 1.0]), np.array([0, 0]), np.array([0, 1]), 2)
     assert record.squares.tolist() == [[2, 8, 18, 32]]
     assert (record.intervals[0], record.covered[0]) == (1, 1)
 
@@ -571,3 +572,19 @@ def test_a_forecast_ahead_changes_nothing(learner):
     before, first = dumps(model), model.ahead()
     assert dumps(model) == before
     np.testing.assert_array_equal(model.ahead().high, first.high)
+
+
+def test_contenders_are_found_by_name_and_must_hold_the_model_and_no_change():
+    record = Record.blank(2, ("model", "no change", "twice"))
+    for _ in range(2):
+        errors = np.array([[1.0, 2.0, 4.0], [3.0, 6.0, 12.0]])
+        record.add(errors, np.full(2, np.nan), np.arange(2), np.zeros(2, np.int64), 1)
+    assert record.has("twice")
+    assert not record.has("single")
+    assert record.rmse_of("twice").tolist() == [4.0, 12.0]
+    assert record.curve_of("no change").sum() == 80.0
+    with pytest.raises(bd.InputError, match="no contender 'single': there are model, no change, twice"):
+        record.rmse_of("single")
+    for contenders in ((), ("no change", "model"), ("model",), ("model", "no change", "no change"), "model"):
+        with pytest.raises(bd.InputError, match="'model' first and 'no change' among them"):
+            Record.blank(2, contenders)

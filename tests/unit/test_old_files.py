@@ -53,7 +53,7 @@ def test_a_model_of_version_2_gives_the_numbers_of_then_also_when_it_is_saved_ag
 
 def test_every_kind_of_learner_is_among_the_files():
     kinds = {type(loads(unpacked(name))).__name__ for name in FILES}
-    assert kinds >= {name for name in bd.learners.__all__ if name not in ("Learner",)} | {"Engine", "LiveRounds"}
+    assert kinds >= {name for name in bd.learners.__all__ if name not in ("Learner",)} | {"LearnerEngine", "LiveRounds"}
 
 
 def test_what_version_2_remembered_of_a_run_is_its_origin(tmp_path):

@@ -101,12 +101,12 @@ def test_the_page_begins_with_what_came_of_it(small, tmp_path):
 
 def test_numbers_of_the_table_are_those_of_the_record(small):
     table, record = tables_of(small)["streams"], small.forecaster.record
-    ratio = record.rmse[:, 0] / record.rmse[:, 2]
+    ratio = record.rmse_of("model") / record.rmse_of("no change")
     rows = {row[0]: dict(zip(table.columns[1:], row[1:], strict=True)) for row in table.rows}
     for place, task in enumerate(small.forecaster.tasks):
         own = table.rows[[row[0] for row in table.rows].index(task)]
         assert own[3] == f"{ratio[place]:.3f}"
-        gain = 100.0 * (1.0 - record.rmse[place, 0] / record.rmse[place, 1])
+        gain = 100.0 * (1.0 - record.rmse_of("model")[place] / record.rmse_of("single")[place])
         assert rows[task]["gain, %"].replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     assert table.rows[-1][0] == "All 4"
     assert table.rows[-1][3] == f"{ratio.mean():.3f}"
@@ -119,7 +119,7 @@ def test_the_curve_ends_with_the_error_of_all_forecasts(small):
     axis = pictures_of(small)["over-time"].figure.axes[0]
     rounds, ratio = axis.lines[0].get_data()
     assert rounds[-1] == record.rounds == 280
-    assert ratio[-1] == pytest.approx(np.sqrt(record.squares[:, 0].sum() / record.squares[:, 2].sum()))
+    assert ratio[-1] == pytest.approx(np.sqrt(record.curve_of("model").sum() / record.curve_of("no change").sum()))
 
 
 def test_one_filter_per_stream_is_not_compared_with_itself(tmp_path):
@@ -287,7 +287,7 @@ def test_the_python_makes_the_same_model_from_scratch(method, parameters, tmp_pa
     exec(code.replace("model.braided", str(tmp_path / "model.braided")), names)
     names["new"].advance(panel.times, panel.values, panel.tasks)
     np.testing.assert_array_equal(names["new"].ahead().forecast, run.forecaster.ahead().forecast)
-    assert "bd.forecasting.Engine(learner, preparation)" in html
+    assert "bd.forecasting.LearnerEngine(learner, preparation)" in html
 
 
 def test_a_model_made_by_hand_has_a_page_too(tmp_path):

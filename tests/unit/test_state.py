@@ -356,7 +356,7 @@ def test_an_origin_that_does_not_fit_is_refused(model, kind, changed):
     parts |= {"columns": Columns("when", "site", "value", (), "long", True)}
     units = bd.forecasting.Units(np.zeros(3), np.ones(3))
     preparation = bd.forecasting.Preparation(bd.Lags(1), model.graph, units)
-    forecaster = bd.forecasting.Engine(model, preparation, origin=Origin("table", **parts))
+    forecaster = bd.forecasting.LearnerEngine(model, preparation, origin=Origin("table", **parts))
     assert loads(dumps(forecaster)).origin == forecaster.origin
     origin = forecaster.origin
     part = {Origin: origin, Position: origin.position, Choice: origin.choice, Trial: origin.choice.single}[kind]

@@ -33,4 +33,5 @@ def inspect(
         screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Engine):
         show_record(loaded)
-    show(links(loaded.graph), screen)
+    if loaded.graph is not None:
+        show(links(loaded.graph), screen)

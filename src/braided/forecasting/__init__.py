@@ -5,6 +5,7 @@ from braided.forecasting.clock import Clock as Clock
 from braided.forecasting.engine import Engine as Engine
 from braided.forecasting.forecasts import Forecasts as Forecasts
 from braided.forecasting.forecasts import joined as joined
+from braided.forecasting.learner_engine import LearnerEngine as LearnerEngine
 from braided.forecasting.live_rounds import LiveRounds as LiveRounds
 from braided.forecasting.origin import Choice as Choice
 from braided.forecasting.origin import Origin as Origin

@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
+from braided.errors import InputError
 from braided.types import Floats, Ints
 from braided.validate import LARGEST_COUNT, count, insist_numbers
 
-CONTENDERS = ("model", "single", "no change", "last change")  # the columns of squares
+MODEL, NO_CHANGE = "model", "no change"  # are in every record
+CONTENDERS = (MODEL, "single", NO_CHANGE, "last change")  # of a learner's record
 BINS = 512  # of the curve over time; when all are used, adjacent ones are merged
 
 
 @final
 @dataclass(eq=False)
 class Record:
-    """Sums of errors per task, in units of the task's scale, and over time.
+    """Sums of errors per task, in units of the task's scale, and over time; of the model and what it is compared with.
 
-    `single` is one filter per stream; "no change" repeats the last value, "last change" the last difference.
+    "single" is one filter per stream; "no change" repeats the last value, "last change" the last difference.
+
+    >>> record = Record.blank(2, ("model", "no change"))
+    >>> errors, inside = np.array([[1.0, 2.0], [2.0, 2.0]]), np.array([np.nan, 1.0])
+    >>> record.add(errors, inside, places=np.array([0, 1]), rounds=np.array([0, 0]), n_rounds=1)
+    >>> record.rmse_of("model") / record.rmse_of("no change")
+    array([0.5, 1. ])
     """
 
     counts: Floats  # (T,) forecasts scored
-    squares: Floats  # (T, 4), of CONTENDERS
+    squares: Floats  # (T, K), of the contenders
     intervals: Floats  # (T,) forecasts with an interval
     covered: Floats  # (T,) values inside their interval
-    curve: Floats = field(default_factory=lambda: np.zeros((BINS, 5)))  # counts and squares, bin by bin
+    curve: Floats = field(default_factory=lambda: np.zeros((BINS, 1 + len(CONTENDERS))))  # counts and squares, by bin
     width: int = 1  # rounds per bin
     rounds: int = 0  # scored
+    contenders: tuple[str, ...] = CONTENDERS  # the model first
 
     def __post_init__(self) -> None:
-        n_tasks, columns = len(self.counts), len(CONTENDERS)
+        n_tasks, columns = len(self.counts), len(self.contenders)
+        _insist_contenders(self.contenders)
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
         for name, shape in (shapes | {"curve": (BINS, 1 + columns)}).items():
             insist_numbers(getattr(self, name), name, shape)
         count(self.rounds, "rounds of the record", least=0, most=BINS * count(self.width, "width", most=LARGEST_COUNT))
 
     @classmethod
-    def blank(cls, n_tasks: int) -> Record:
+    def blank(cls, n_tasks: int, contenders: tuple[str, ...] = CONTENDERS) -> Record:
         """Return the record before the first forecast."""
-        column, table = (n_tasks,), (n_tasks, len(CONTENDERS))
-        return cls(np.zeros(column), np.zeros(table), np.zeros(column), np.zeros(column))
+        _insist_contenders(contenders)
+        counts, intervals, covered = (np.zeros(n_tasks) for _ in range(3))
+        squares, curve = (np.zeros((rows, more + len(contenders))) for rows, more in ((n_tasks, 0), (BINS, 1)))
+        return cls(counts, squares, intervals, covered, curve, contenders=contenders)
 
     def join(self) -> None:
         """Make room for one more task."""
@@ -49,14 +61,17 @@ class Record:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros((1, *array.shape[1:]))]))
 
-    def add(self, errors: Floats, widths: Floats, places: Ints, rounds: Ints, n_rounds: int) -> None:
-        """Add errors (n, 4) of samples with their tasks' places and their rounds, counted from 0 in this call."""
+    def add(self, errors: Floats, inside: Floats, places: Ints, rounds: Ints, n_rounds: int) -> None:
+        """Add errors (n, K) of samples with their tasks' places and their rounds, counted from 0 in this call.
+
+        `inside` (n,) is 1 for a value in its interval, 0 for one outside, NaN where there is no interval.
+        """
         n_tasks = len(self.counts)
         self.counts += np.bincount(places, minlength=n_tasks)
-        for column in range(len(CONTENDERS)):
+        for column in range(len(self.contenders)):
             self.squares[:, column] += np.bincount(places, errors[:, column] ** 2, n_tasks)
-        self.intervals += np.bincount(places, ~np.isnan(widths), n_tasks)
-        self.covered += np.bincount(places, np.abs(errors[:, 0]) <= widths, n_tasks)
+        self.intervals += np.bincount(places, ~np.isnan(inside), n_tasks)
+        self.covered += np.bincount(places, np.nan_to_num(inside), n_tasks)
         self._draw(errors, rounds, n_rounds)
 
     def _draw(self, errors: Floats, rounds: Ints, n_rounds: int) -> None:
@@ -66,12 +81,42 @@ class Record:
             self.width *= 2
         bins = (self.rounds + rounds) // self.width
         self.curve[:, 0] += np.bincount(bins, minlength=BINS)
-        for column in range(len(CONTENDERS)):
+        for column in range(len(self.contenders)):
             self.curve[:, 1 + column] += np.bincount(bins, errors[:, column] ** 2, BINS)
         self.rounds += n_rounds
 
     @property
     def rmse(self) -> Floats:
-        """Root mean square errors (T, 4), in units of each task's scale; NaN for a task without forecasts."""
+        """Root mean square errors (T, K), in units of each task's scale; NaN for a task without forecasts."""
         counts = np.where(self.counts > 0, self.counts, np.nan)[:, None]
         return np.sqrt(self.squares / counts)
+
+    def has(self, contender: str) -> bool:
+        """Whether the errors of a contender are recorded."""
+        return contender in self.contenders
+
+    def rmse_of(self, contender: str) -> Floats:
+        """Root mean square errors (T,) of one contender, as `rmse` gives those of all."""
+        return self.rmse[:, self._place(contender)]
+
+    def curve_of(self, contender: str) -> Floats:
+        """Sums of the squared errors (BINS,) of one contender, over all tasks, bin by bin."""
+        return self.curve[:, 1 + self._place(contender)]
+
+    def _place(self, contender: str) -> int:
+        if contender not in self.contenders:
+            raise InputError(f"no contender {contender!r}: there are {', '.join(self.contenders)}")
+        return self.contenders.index(contender)
+
+
+def _insist_contenders(contenders: Any) -> None:
+    are_names = isinstance(contenders, tuple) and all(type(name) is str for name in contenders)
+    if (
+        not are_names
+        or len({*contenders}) < len(contenders)
+        or contenders[:1] != (MODEL,)
+        or NO_CHANGE not in contenders
+    ):
+        raise InputError(
+            f"contenders are {contenders!r:.200}: give a tuple of names, {MODEL!r} first and {NO_CHANGE!r} among them"
+        )

@@ -96,7 +96,7 @@ class Live:
             self._expected, self._failed_starts = set(held.expected), held.failed_starts
             self._latest_lines = [0] * held.latest_lines
         if known is not None:
-            self._n_extras = known.preparation.n_extras
+            self._n_extras = known.n_extras
             if known.rounds:
                 self._kind, self._last = (known.is_dated, known.origin.is_utc), known.last_stamp
         rows, n = ([], 0) if held is None else (rows_of(held), held.n_complete)
@@ -116,7 +116,7 @@ class Live:
     @property
     def samples(self) -> int:
         """The number of samples learned."""
-        return 0 if self.forecaster is None else self.forecaster.learner.samples
+        return 0 if self.forecaster is None else self.forecaster.samples
 
     @property
     def rounds(self) -> int:
@@ -202,8 +202,8 @@ class Live:
                 f"line {number} has {counted(n_extras, 'feature')}, the rounds before have {self._n_extras}: name the "
                 "same ones"
             )
-        logarithm = self.settings.logarithm if self.forecaster is None else self.forecaster.units.logarithm
-        if logarithm and (bad := [value for value in row.values.values() if value <= 0.0]):
+        needs_positive = self.settings.logarithm if self.forecaster is None else self.forecaster.needs_positive
+        if needs_positive and (bad := [value for value in row.values.values() if value <= 0.0]):
             raise InputError(f"line {number}: {bad[0]:g} has no logarithm; write NA for a missing value")
         if self._last is not None and row.time <= self._last and not self._shows_wrong_time(row):
             self._expected |= row.values.keys()
@@ -277,7 +277,7 @@ class Live:
     def _measured(self) -> Clock | None:
         """The clock of the model, or of the rounds of the warm-up; None if it is not known."""
         if self.forecaster is not None:
-            clock, is_by_hand = self.forecaster.preparation.clock, self.forecaster.origin.position is None
+            clock, is_by_hand = self.forecaster.clock, self.forecaster.origin.position is None
             return None if is_by_hand and clock == Clock() else clock
         times = np.array([one.time for one in self._gathered[-ROUNDS_FOR_CLOCK:]])
         return Clock.measure(times) if len(times) > 1 else None

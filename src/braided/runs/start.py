@@ -9,7 +9,7 @@ from typing import Any, final
 
 from braided.errors import FileError, InputError, unreadable
 from braided.files import as_json, mark_of, write_whole
-from braided.forecasting import Choice, Engine, LiveRounds, Origin, Parameters, Position, Trial
+from braided.forecasting import Choice, Engine, LearnerEngine, LiveRounds, Origin, Parameters, Position, Trial
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.methods import Method, find_method, sees_level, with_level
 from braided.printable import counted
@@ -95,13 +95,13 @@ def start(
     source: str,
     columns: Columns | None = None,
     is_utc: bool = False,
-) -> Engine:
+) -> LearnerEngine:
     """Return a forecaster that has learned nothing yet, beside its baseline, with its origin."""
     method = find_method(choice.best.method)
     alone = choice.best.method == SINGLE.name and choice.best.parameters == choice.single.parameters
     until = NEVER if settings.tuned_until is None else settings.tuned_until
     position = Position(max(int(as_stamps(period.times)[-1]), until), len(period.times), len(period.tasks))
-    return Engine(
+    return LearnerEngine(
         period.build(method, choice.best.parameters),
         period.preparation(period.lags_of(method, choice.best.parameters)),
         single=None if alone else period.build(SINGLE, choice.single.parameters),
@@ -114,7 +114,7 @@ def chosen(forecaster: Engine) -> str:
     """Say which method was chosen, and how good it was in the tuning period."""
     choice = forecaster.origin.choice
     if choice is None:
-        return f"Made by hand: {type(forecaster.learner).__name__}."
+        return f"Made by hand: {forecaster.name}."
     best, single = choice.best, choice.single
     given = ", ".join(f"{name} {value:g}" for name, value in best.parameters.items())
     said = f"{find_method(best.method).title} ({given})"
@@ -147,7 +147,7 @@ def load_live(path: Path) -> Engine | LiveRounds:
         raise FileError(f"{path} holds a {what}, not a forecaster: give a model that `braided run` saved")
     insist_origin(loaded, path)
     held = loaded.origin.live
-    if held is not None and held.extras.shape[2] != loaded.preparation.n_extras:
+    if held is not None and held.extras.shape[2] != loaded.n_extras:
         raise FileError(f"{path} holds live rounds that do not fit its model: restore it from a copy")
     return loaded
 

@@ -184,7 +184,8 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
     >>> forecaster, made = run_in_memory(wind_field(seed=1, steps=500, sites=3), Settings(("mt-wrls",), lags=3))
     >>> len(made.forecast)  # of three sites, after a fifth of the steps
     1200
-    >>> bool(forecaster.record.rmse[:, 0].mean() < forecaster.record.rmse[:, 2].mean())  # better than "no change"
+    >>> record = forecaster.record
+    >>> bool(record.rmse_of("model").mean() < record.rmse_of("no change").mean())
     True
     """
     rounds, settings = open_rounds(source, **columns), settings or Settings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from braided.forecasting import Engine
+from braided.forecasting import Engine, LearnerEngine
 from braided.forecasting.clock import step_in_words, time_in_words
 from braided.forgetting import Exponential
 from braided.kernels import Kernel
@@ -53,7 +53,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
 def _summary(forecaster: Engine) -> str:
     """Say how much was forecast, from when to when."""
     rounds, streams, position = forecaster.record.rounds, len(forecaster.tasks), forecaster.origin.position
-    step = step_in_words(forecaster.preparation.clock.step, forecaster.is_dated)
+    step = step_in_words(forecaster.clock.step, forecaster.is_dated)
     said = f"{counted(streams, 'stream')}, typical step {step}"
     if not rounds:
         return f"{said}; nothing to forecast after {tuned_until(forecaster)}."
@@ -63,32 +63,39 @@ def _summary(forecaster: Engine) -> str:
 
 
 def _reading(forecaster: Engine) -> dict[str, str]:
-    lags = forecaster.preparation.lags
-    beyond = ", and from where a stream is relative to its neighbours" * (lags.gap and not lags.level)
-    return {
+    said = {
         "Forecast": "Made before its value, or any other of the same moment, is learned. Forecasts in the tuning "
-        "period do not count.",
-        "One filter per stream": f"{SINGLE.title} on the stream's own last changes{' and level' * lags.level}, tuned "
-        f"in the same period: any further gain comes from the other streams{beyond}.",
+        "period do not count."
+    }
+    if isinstance(forecaster, LearnerEngine):
+        lags = forecaster.preparation.lags
+        beyond = ", and from where a stream is relative to its neighbours" * (lags.gap and not lags.level)
+        said["One filter per stream"] = (
+            f"{SINGLE.title} on the stream's own last changes{' and level' * lags.level}, tuned in the same period: "
+            f"any further gain comes from the other streams{beyond}."
+        )
+    return said | {
         "Interval": f"Should hold {100 * forecaster.coverage:g} % of the values of each stream; its width adapts to "
         "the errors.",
     }
 
 
 def _python(forecaster: Engine) -> str:
-    """Return the Python that loads the model, and makes the same one from scratch."""
+    """Return the Python that loads the model; and makes the same one from scratch, if its parts are a user's."""
+    load = ["import braided as bd\n", 'old = bd.load("model.braided")  # continues with old.advance(times, values)']
+    if not isinstance(forecaster, LearnerEngine):
+        return "\n".join(load)
     learner, graph, ties = forecaster.learner, "old.tasks", []
     if learner.shares:
         graph = "graph"
         ties = [f"graph = bd.TaskGraph(old.graph.similarity, old.tasks, ridge={learner.graph.ridge!r})"]
     lines = [
         "from dataclasses import replace\n",
-        "import braided as bd\n",
-        'old = bd.load("model.braided")  # continues with old.advance(times, values)',
+        *load,
         *ties,
         f"learner = {_call(learner, graph)}",
         f"preparation = replace(old.preparation, lags=bd.{forecaster.preparation.lags!r})",
-        "new = bd.forecasting.Engine(learner, preparation)  # the same from scratch",
+        "new = bd.forecasting.LearnerEngine(learner, preparation)  # the same from scratch",
     ]
     return "\n".join(lines)
 

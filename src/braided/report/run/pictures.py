@@ -50,7 +50,7 @@ def pictures(run: Run) -> Iterator[Picture]:
             error_lines(_curves(forecaster), "Rounds forecast"),
         )
     order = best_first(summary.to_single)
-    if forecaster.single is not None and len(order):
+    if "single" in forecaster.contenders and len(order):
         gains = summary.gains[order]
         yield Picture(
             "gains",
@@ -71,15 +71,14 @@ def pictures(run: Run) -> Iterator[Picture]:
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster),
         )
-    if 1 < len(summary.tasks) <= STREAMS_IN_GRAPH:
-        graph = forecaster.graph
-        used = forecaster.learner.shares or forecaster.preparation.lags.neighbours
+    graph = forecaster.graph
+    if graph is not None and 1 < len(summary.tasks) <= STREAMS_IN_GRAPH:
         yield Picture(
             "graph",
             "How similar the streams are",
             "Spearman correlation of the changes in the tuning period; negative ones count as 0."
             + " Each stream is tied to the most similar ones." * graph.is_sparse
-            + " The chosen method does not use it." * (not used),
+            + " The chosen method does not use it." * (not forecaster.shares),
             f"Heat map of the similarities of {streams}.",
             similarities(graph.similarity.toarray() if graph.is_sparse else graph.similarity, [*map(str, graph.tasks)]),
         )
@@ -90,13 +89,14 @@ def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Method]]:
     record = forecaster.record
     bins = -(-record.rounds // record.width)
     rounds = np.minimum(record.width * np.arange(1, bins + 1), record.rounds)
-    model, single, no_change, _ = record.curve[:bins, 1:].cumsum(axis=0).T
     used, alone = method_of(forecaster), SINGLE
-    shown = [(model, used.title, used)]
-    if forecaster.single is not None:
-        shown.append((single, f"One filter per stream ({alone.title})", alone))
+    shown = [("model", used.title, used)]
+    if "single" in forecaster.contenders:
+        shown.append(("single", f"One filter per stream ({alone.title})", alone))
+    sums = {name: record.curve_of(name)[:bins].cumsum() for name in record.contenders}
+    no_change = sums["no change"]
     known = no_change > 0.0
-    return [(rounds[known], np.sqrt(squares[known] / no_change[known]), *words) for squares, *words in shown]
+    return [(rounds[known], np.sqrt(sums[name][known] / no_change[known]), *words) for name, *words in shown]
 
 
 def _room(gains: Floats) -> float:
@@ -149,7 +149,7 @@ def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
     table = tail(path, ROUNDS_DRAWN * len(summary.tasks))
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["stream"])])
     clock = np.unique(stamps)[-ROUNDS_DRAWN:]
-    gaps = forecaster.preparation.clock.gaps(clock, int(clock[0]))
+    gaps = forecaster.clock.gaps(clock, int(clock[0]))
     times = np.insert(clock, gaps, clock[gaps])
     there = set(names[stamps >= clock[0]]) if len(clock) > 1 else set()
     order = [place for place in best_first(summary.to_no_change) if str(summary.tasks[place]) in there]

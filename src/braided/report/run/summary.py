@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from braided.forecasting import Engine
+from braided.forecasting import Engine, LearnerEngine
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.methods import METHODS
 from braided.printable import counted
@@ -40,7 +40,11 @@ class Summary:
     def of(cls, forecaster: Engine) -> Summary:
         """Take it from the record."""
         record = forecaster.record
-        own, single, no_change, last_change = record.rmse.T
+        nothing = np.full(len(record.counts), np.nan)
+        own, single, no_change, last_change = (
+            record.rmse_of(name) if record.has(name) else nothing
+            for name in ("model", "single", "no change", "last change")
+        )
         pairs = ((own, no_change), (single, no_change), (own, last_change), (own, single))
         ratios = [
             np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0.0)
@@ -84,17 +88,17 @@ def in_words(forecaster: Engine) -> list[str]:
 
 
 def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
-    if forecaster.single is None:
+    if "single" not in forecaster.contenders:
         choice = forecaster.origin.choice
         if choice is not None and any(METHODS[trial.method].shares for trial in choice.trials):
             return ["Sharing did not help in the tuning period, so each stream has its own filter."]
-        return [] if forecaster.learner.shares else ["Each stream has its own filter."]
+        has_links = not isinstance(forecaster, LearnerEngine) or forecaster.learner.shares
+        return [] if has_links else ["Each stream has its own filter."]
     gains, mean = summary.gains, 100.0 * (1.0 - summary.means["to_single"])
     verb = "makes no difference" if abs(mean) < SMALLEST_GAIN else "helps" if mean > 0.0 else "hurts"
     how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALLEST_GAIN)
     helped, known = (gains >= SMALLEST_GAIN).sum(), (~np.isnan(gains)).sum()
-    shares = forecaster.learner.shares or forecaster.preparation.lags.neighbours
-    subject = "Sharing" if shares else "This method, which shares nothing,"
+    subject = "Sharing" if forecaster.shares else "This method, which shares nothing,"
     said = f"{subject} {verb}{how}; it lowers the error of {helped:,} of {counted(known, 'stream')}"
     hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALLEST_GAIN]
     if hurt:
@@ -145,9 +149,9 @@ def _trouble(forecaster: Engine) -> list[str]:
     if forecaster.breakdowns:
         times = counted(forecaster.breakdowns, "time")
         said.append(f"The arithmetic broke down {times}; the learner started again (stronger penalties help).")
-    unusual = forecaster.learner.health.unusual
+    unusual = forecaster.learner.health.unusual if isinstance(forecaster, LearnerEngine) else 0
     if unusual:
-        share = 100.0 * unusual / forecaster.learner.samples
+        share = 100.0 * unusual / forecaster.samples
         hint = "; if they are right, try --as-is" * (share > MANY_UNUSUAL)
         off = f"More than {ROBUST_BEYOND:g} deviations off, and given less weight"
         said.append(f"{off}: {counted(unusual, 'value')} ({share:.1f} %){hint}.")

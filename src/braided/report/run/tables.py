@@ -15,7 +15,7 @@ from itertools import groupby
 
 import numpy as np
 
-from braided.forecasting import Choice, Engine
+from braided.forecasting import Choice, Engine, LearnerEngine
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
@@ -36,7 +36,7 @@ NATURAL_ENDS = {"forgetting": 1.0, "ridge": 1.0}  # no value beyond them makes s
 def errors(forecaster: Engine, most: int | None = None) -> Table:
     """Return the errors of each stream, the largest gain of sharing first, and their means; empty without any."""
     summary = Summary.of(forecaster)
-    shares, means = forecaster.single is not None, summary.means
+    shares, means = "single" in forecaster.contenders, summary.means
     columns = [  # the heading above, the title, and the cells, with the mean as the last
         ("", "forecasts", [f"{count:,.0f}" for count in (*summary.counts, summary.counts.sum())]),
         ("", "RMSE", [*(number(value, ".4g") for value in summary.rmse), ""]),
@@ -67,7 +67,7 @@ def errors(forecaster: Engine, most: int | None = None) -> Table:
         rows=tuple(rows) if summary.scored else (),
         groups=tuple((above, len([*own])) for above, own in groupby(["", *(above for above, *_ in columns)])),
         note=(
-            f"{said}RMSE {'of the logarithms' if forecaster.units.logarithm else 'in the units of the values'}. "
+            f"{said}RMSE {'of the logarithms' if forecaster.needs_positive else 'in the units of the values'}. "
             "Errors over those of two baselines: below 1 is better. "
             f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
             "Last row: all forecasts, and means over the streams."
@@ -156,40 +156,48 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     """Return what a model is and what it has learned."""
     if isinstance(model, Learner):
         return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_IN_FACTS), "Health": _health(model)}
-    method, lags = method_of(model), model.preparation.lags
-    features = [f"the last {counted(lags.count, 'change')}"]
-    features += ["its level"] * lags.level
-    features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
-    features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
-    extras = model.preparation.n_extras
-    features += [f"{counted(extras, 'further column')}, standardised"] * bool(extras)
-    scale = "each stream's typical change is 1" + ", that of its logarithm" * model.units.logarithm
     position, choice = model.origin.position, model.origin.choice
     head = 0 if position is None else position.tuning_rounds
     some = f"; methods on {choice.streams:,} of the streams" if choice and choice.streams else ""
     first, last = (time_in_words(stamp, model.is_dated) for stamp in (model.first_stamp, model.last_stamp))
+    made = _made_of(model) if isinstance(model, LearnerEngine) else {"Method": model.name}
     return {
         "Source": printable(model.origin.source),
         "Streams": several(model.tasks, NAMES_IN_FACTS),
         "Tuned on": f"the first {counted(head, 'round')}, up to {tuned_until(model)}{some}"
         if head
         else "earlier data, not in this table",
+        **made,
+        "Typical step": step_in_words(model.clock.step, model.is_dated),
+        "Learned": f"{counted(model.rounds, 'round')}, {first} to {last}; {counted(model.samples, 'sample')}",
+        "Gaps": f"{model.gaps:,}; {counted(model.irregular, 'other step')} longer than typical",
+        "Missing values": f"{model.absent:,}; {counted(model.unforecast, 'other')} had no forecast"
+        + f"; {model.too_large:,} were too large to use" * bool(model.too_large),
+        "Breakdowns": f"{model.breakdowns:,}",
+        **({"Health": _health(model.learner)} if isinstance(model, LearnerEngine) else {}),
+    }
+
+
+def _made_of(model: LearnerEngine) -> dict[str, str]:
+    """Say what learns, from which features, in which units."""
+    method, lags = method_of(model), model.preparation.lags
+    features = [f"the last {counted(lags.count, 'change')}"]
+    features += ["its level"] * lags.level
+    features += [f"the last {lags.neighbours} of the neighbours' mean"] * bool(lags.neighbours)
+    features += ["the gap to their level"] * lags.gap + ["a constant"] * lags.bias
+    extras = model.n_extras
+    features += [f"{counted(extras, 'further column')}, standardised"] * bool(extras)
+    scale = "each stream's typical change is 1" + ", that of its logarithm" * model.units.logarithm
+    return {
         "Method": f"{method.title}: {method.about}",
         "Parameters": ", ".join(f"{name} {value}" for name, value in _parameters(model)),
         "Ties": _ties(model),
         "Features": ", ".join(features),
         "Units": f"{scale} (measured in the tuning period)",
-        "Typical step": step_in_words(model.preparation.clock.step, model.is_dated),
-        "Learned": f"{counted(model.rounds, 'round')}, {first} to {last}; {counted(model.learner.samples, 'sample')}",
-        "Gaps": f"{model.gaps:,}; {counted(model.irregular, 'other step')} longer than typical",
-        "Missing values": f"{model.absent:,}; {counted(model.unforecast, 'other')} had no forecast"
-        + f"; {model.too_large:,} were too large to use" * bool(model.too_large),
-        "Breakdowns": f"{model.breakdowns:,}",
-        "Health": _health(model.learner),
     }
 
 
-def _ties(model: Engine) -> str:
+def _ties(model: LearnerEngine) -> str:
     """Say to how many others each stream is tied, and the solver in use."""
     if not model.learner.shares:
         return "none: each stream has its own weights"
@@ -210,18 +218,18 @@ def _health(learner: Learner) -> str:
     return "; ".join(said) or "nothing to report"
 
 
-def _parameters(forecaster: Engine) -> list[tuple[str, str]]:
+def _parameters(forecaster: LearnerEngine) -> list[tuple[str, str]]:
     if forecaster.origin.choice is not None:
         return [(name, value_of(value)) for name, value in forecaster.origin.choice.best.parameters.items()]
     return [(name, repr(getattr(forecaster.learner, name))) for name in forecaster.learner.parameters]
 
 
 def method_of(forecaster: Engine) -> Method:
-    """Return the method that was chosen; a forecaster made by hand goes by its learner's name."""
+    """Return the method that was chosen; a forecaster made by hand goes by its name."""
     if forecaster.origin.choice is not None:
         return METHODS[forecaster.origin.choice.best.method]
-    kind = METHODS["mt-wrls"] if forecaster.learner.shares else SINGLE
-    return replace(kind, title=type(forecaster.learner).__name__, about="made by hand")
+    kind = METHODS["mt-wrls"] if forecaster.shares else SINGLE
+    return replace(kind, title=forecaster.name, about="made by hand")
 
 
 def tuned_until(forecaster: Engine) -> str:
