@@ -10,7 +10,7 @@ import pytest
 import braided as bd
 from braided.forecasting import Clock, LearnerEngine, Preparation, Record, Units, joined
 from braided.forecasting.clock import as_stamps
-from braided.state import dumps
+from braided.state import dumps, loads
 from tests.reference.forecasting import obvious_forecasts
 
 STEP = 10
@@ -321,6 +321,49 @@ def test_growth_is_learned_with_logarithms():
         model.advance([200], [[1.0, -1.0]])
 
 
+def hand_made_rmse(made, values, contender, alone):
+    """The RMSE of each task over the forecasts of a model, straight from the values; all steps are one long."""
+    rows, places = made.times, made.places
+    last, before = values[rows - 1, places], values[np.maximum(rows - 2, 0), places]
+    change = np.where((rows < 2) | np.isnan(before), 0.0, last - before)  # one that is not known counts as none
+    forecast = {"model": made.forecast, "single": alone.forecast, "no change": last, "last change": last + change}
+    squares = (values[rows, places] - forecast[contender]) ** 2
+    return np.sqrt(np.bincount(places, squares) / np.bincount(places))
+
+
+@pytest.mark.parametrize("logarithm", [True, False])
+def test_every_contender_is_scored_in_the_units_of_the_values(logarithm):
+    rng = np.random.default_rng(4)
+    steps = 0.02 * rng.normal(size=(160, 1)) + 0.05 * rng.normal(size=(160, 3))
+    values, tasks = np.exp(steps.cumsum(axis=0)) * [1.0, 50.0, 3e4], ("a", "b", "late")
+    values[rng.uniform(size=values.shape) < 0.05] = np.nan
+    values[:40, 2] = np.nan
+    lags, units = bd.Lags(3, fill=True), Units.measure(values[:50, :2], logarithm)
+
+    def engine(learner, single):
+        preparation = Preparation(lags, bd.TaskGraph.pooled(tasks[:2]), units)
+        return LearnerEngine(learner, preparation, single=single)
+
+    def filters():
+        return bd.WRLS(tasks[:2], lags.n_features, 10.0)
+
+    model = engine(bd.MTWRLS(bd.TaskGraph.pooled(tasks[:2]), lags.n_features, 5.0), filters())
+    made, alone = (one.advance(np.arange(160), values, tasks) for one in (model, engine(filters(), None)))
+    assert model.tasks == tasks
+    for contender in model.record.contenders:
+        rmse = model.record.rmse_of(contender) * model.record.scale
+        np.testing.assert_allclose(rmse, hand_made_rmse(made, values, contender, alone), rtol=1e-9)
+    np.testing.assert_array_equal(model.record.scale[:2], Units.measure(values[:50, :2]).scale)
+    first = np.cumsum(~np.isnan(values[:, 2])) <= 20
+    np.testing.assert_allclose(model.record.scale[2], Units.measure(values[first, 2:]).scale[0])
+    inside = (made.low <= made.actual) & (made.actual <= made.high)
+    np.testing.assert_array_equal(model.record.covered, np.bincount(made.places, inside))
+    again = loads(dumps(model))
+    np.testing.assert_array_equal(again.record.scale, model.record.scale)
+    again.forget_record()
+    np.testing.assert_array_equal(again.record.scale, model.record.scale)
+
+
 REFUSED = [
     ({"times": [199 * STEP]}, "not after 1990: give each round once"),
     ({"times": ["soon"]}, "times holds .*soon.*: give dates or integers"),
@@ -426,7 +469,7 @@ def test_a_task_that_never_changes_gets_the_median_scale():
 
 
 def test_the_record_by_hand():
-    record = Record.blank(1)
+    record = Record.blank(np.ones(1))
     errors = np.array([[-1.0, 2, 3, 4], [1.0, 2, 3, 4]])
     record.add(errors, np.array([np.nan, 1.0]), np.array([0, 0]), np.array([0, 1]), 2)
     assert record.squares.tolist() == [[2, 8, 18, 32]]
@@ -575,7 +618,7 @@ def test_a_forecast_ahead_changes_nothing(learner):
 
 
 def test_contenders_are_found_by_name_and_must_hold_the_model_and_no_change():
-    record = Record.blank(2, ("model", "no change", "twice"))
+    record = Record.blank(np.ones(2), ("model", "no change", "twice"))
     for _ in range(2):
         errors = np.array([[1.0, 2.0, 4.0], [3.0, 6.0, 12.0]])
         record.add(errors, np.full(2, np.nan), np.arange(2), np.zeros(2, np.int64), 1)
@@ -587,4 +630,4 @@ def test_contenders_are_found_by_name_and_must_hold_the_model_and_no_change():
         record.rmse_of("single")
     for contenders in ((), ("no change", "model"), ("model",), ("model", "no change", "no change"), "model"):
         with pytest.raises(bd.InputError, match="'model' first and 'no change' among them"):
-            Record.blank(2, contenders)
+            Record.blank(np.ones(2), contenders)

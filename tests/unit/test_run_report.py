@@ -183,7 +183,7 @@ def test_integers_are_times(tmp_path):
     run = make_run(tmp_path, bd.datasets.embedded("us-incomes"), head=30, logarithm=True, name="us-incomes")
     html, _ = written(run, tmp_path)
     assert "48 streams, typical step 1; 51 rounds forecast, after 1958 and up to 2009." in html
-    assert "RMSE of the logarithms" in html
+    assert "RMSE in the units of the values" in html
     axis = pictures_of(run)["forecasts"].figure.axes[-1]
     assert axis.get_xlabel() == "Time"
     assert "<details>" in html  # a long table is folded up

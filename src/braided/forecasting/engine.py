@@ -54,6 +54,7 @@ class Engine(ABC):
     def __init__(
         self,
         tasks: Sequence[TaskKey],
+        scale: Floats,  # (T,) of the record: each task's typical change, in the user's units
         coverage: float = 0.9,
         origin: Origin = MADE_BY_HAND,
         contenders: tuple[str, ...] = CONTENDERS,
@@ -61,7 +62,7 @@ class Engine(ABC):
         from scipy.special import ndtri
 
         self.coverage, self.origin = share(coverage, "coverage"), origin
-        self.record = Record.blank(len(tasks), contenders)
+        self.record = Record.blank(scale, contenders)
         self.columns: list[TaskKey] = list(tasks)  # all tasks seen, those that have not joined yet at the end
         start = [np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]  # as if errors were normal
         self._calibration: Floats = np.tile(start, (len(tasks), 1))
@@ -192,7 +193,7 @@ class Engine(ABC):
 
     def forget_record(self) -> None:
         """Begin a new record of errors; what was learned stays."""
-        self.record = Record.blank(len(self.tasks), self.record.contenders)
+        self.record = Record.blank(self.record.scale, self.record.contenders)
         self.absent = self.unforecast = self.too_large = self.gaps = self.irregular = self.breakdowns = 0
 
     @property
@@ -259,13 +260,13 @@ class Engine(ABC):
         order = [place.get(key, len(keys)) for key in self.columns]
         return widened(table, 1)[:, order], widened(extras, 1)[:, order]
 
-    def _join(self, task: TaskKey) -> list[int]:
-        """Make one of the tasks at the end of `columns` the last of those that are forecast.
+    def _join(self, task: TaskKey, scale: float) -> list[int]:
+        """Make one of the tasks at the end of `columns` the last of those that are forecast; give its record's scale.
 
         Returns the new order of the columns, for what the subclass keeps of each.
         """
         n_tasks = len(self._calibration)
-        self.record.join()
+        self.record.join(scale)
         factor = self._calibration[:, LOG_FACTOR].mean()
         self._calibration = np.concatenate([self._calibration, [[factor, 0.0, 0.0]]])
         order = list(range(len(self.columns)))
@@ -338,7 +339,7 @@ class Engine(ABC):
             count(getattr(self, name), name, least=NEVER, most=LARGEST_STAMP)
         insist_kinds(self, is_dated=bool)
         insist_numbers(self._calibration, "calibration", (n_tasks, 3))
-        if len(self.record.counts) != n_tasks:
+        if not len(self.record.counts) == len(self.record.scale) == n_tasks:
             raise InputError(f"the record is of {len(self.record.counts)} tasks, the engine of {n_tasks}")
         if tuple(self.columns[:n_tasks]) != self.tasks:
             raise InputError("the columns are not the tasks, followed by those that wait to join")

@@ -79,7 +79,7 @@ class LearnerEngine(Engine):
         for one, expected in ((learner, lags.n_features + n_extras), (single, lags.n_own + 1 + n_extras)):
             if one is not None and one.n_features != expected:
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
-        super().__init__(graph.tasks, coverage, origin)
+        super().__init__(graph.tasks, preparation.units.typical, coverage, origin)
         self.learner, self.preparation, self.single = learner, preparation, single
         self._recent: Floats = np.full((lags.reach, graph.n_tasks), np.nan)  # the last values of all columns
         self._recent_extras: Floats = np.full((lags.reach, graph.n_tasks, n_extras), np.nan)
@@ -138,7 +138,8 @@ class LearnerEngine(Engine):
 
     def _is_silent(self) -> Flags:
         """Return which tasks had no value in the last rounds that lags look back to."""
-        return ~(~np.isnan(self._recent[:, : len(self.tasks)])).any(axis=0)
+        silent: Flags = np.logical_and.reduce(np.isnan(self._recent[:, : len(self.tasks)]), axis=0)
+        return silent
 
     def _outward(self, levels: Floats, places: Ints) -> Floats:
         return self.units.outward(levels, places)
@@ -183,7 +184,7 @@ class LearnerEngine(Engine):
         for learner in (self.learner, self.single):
             if learner is not None:
                 self._add_to(learner, task, similar if learner.shares else None)
-        order = self._join(task)
+        order = self._join(task, float(self.units.typical[-1]))
         self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
 
     def _add_to(self, learner: Learner, task: TaskKey, similar: dict[TaskKey, float] | None) -> None:
@@ -222,12 +223,27 @@ class LearnerEngine(Engine):
         absent = int(np.count_nonzero(np.isnan(self.preparation.levels(table))))
         self.too_large += absent - int(np.count_nonzero(np.isnan(table[:, : len(self.tasks)])))
         if record:
-            errors = np.stack([y - mean, y - alone, y, y - previous], axis=1)
+            guesses = np.stack([mean, alone, np.zeros(len(y)), previous], axis=1)  # of CONTENDERS
+            errors = self._errors(y, guesses, level, values[steps, places], places)
             inside = np.where(np.isnan(widths), np.nan, np.abs(error) <= widths)
             self._score(errors, inside, places, row, len(stamps), absent)
         self._count(stamps)
         self._recent, self._recent_extras = values[-reach:].copy(), further[-reach:].copy()
         return self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
+
+    def _errors(self, y: Floats, guesses: Floats, level: Floats, actual: Floats, places: Ints) -> Floats:
+        """Errors (n, K) of the changes that the contenders guessed, in the user's units over the record's scale.
+
+        Without logarithms, those of the levels are the same.
+        """
+        if not self.units.logarithm:
+            return y[:, None] - guesses
+        forecasts = np.stack([self._outward(level + guess, places) for guess in guesses.T], axis=1)
+        last, before = forecasts[:, 2], self._outward(level - guesses[:, 3], places)
+        forecasts[:, 3] = last + (last - before)  # the same change in the user's units, not the same growth
+        with np.errstate(over="ignore"):
+            errors: Floats = (actual[:, None] - forecasts) / self.record.scale[places, None]
+        return errors
 
     def _own(self, X: Floats) -> Floats:
         """The features of one filter per stream: its own past, a bias and the extras."""
@@ -299,9 +315,21 @@ class LearnerEngine(Engine):
         rest = {name: given[name] for name in ("single", "coverage", "origin")}
         forecaster = cls(given["learner"], preparation, **rest)
         forecaster._resume(dumped["state"])
+        forecaster._scale_old_record()
         forecaster._waiting = dict(zip(*dumped["waiting"], strict=True))
         forecaster._insist_sound()
         return forecaster
+
+    def _scale_old_record(self) -> None:
+        """Convert the record of a file from before records had a scale: their errors were those of the levels.
+
+        Without logarithms, it is the scale of the units that is missing. Errors of logarithms can't be turned into
+        errors in the user's units, so a new record is begun, and all counts with it.
+        """
+        if not len(self.record.scale):
+            self.record.scale = self.units.typical
+            if self.units.logarithm:
+                self.forget_record()
 
     def _insist_sound(self) -> None:
         """Refuse a loaded state with parts that do not belong together."""

@@ -19,11 +19,14 @@ BINS = 512  # of the curve over time; when all are used, adjacent ones are merge
 @final
 @dataclass(eq=False)
 class Record:
-    """Sums of errors per task, in units of the task's scale, and over time; of the model and what it is compared with.
+    """Sums of errors per task, and over time; of the model and what it is compared with.
+
+    An error is (actual − forecast) / scale, both in the user's units, with one constant scale per task: so tasks of any
+    size can be added up.
 
     "single" is one filter per stream; "no change" repeats the last value, "last change" the last difference.
 
-    >>> record = Record.blank(2, ("model", "no change"))
+    >>> record = Record.blank(np.ones(2), ("model", "no change"))
     >>> errors, inside = np.array([[1.0, 2.0], [2.0, 2.0]]), np.array([np.nan, 1.0])
     >>> record.add(errors, inside, places=np.array([0, 1]), rounds=np.array([0, 0]), n_rounds=1)
     >>> record.rmse_of("model") / record.rmse_of("no change")
@@ -38,25 +41,32 @@ class Record:
     width: int = 1  # rounds per bin
     rounds: int = 0  # scored
     contenders: tuple[str, ...] = CONTENDERS  # the model first
+    scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; none in older files
 
     def __post_init__(self) -> None:
         n_tasks, columns = len(self.counts), len(self.contenders)
         _insist_contenders(self.contenders)
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
+        if len(self.scale):
+            shapes["scale"] = (n_tasks,)
         for name, shape in (shapes | {"curve": (BINS, 1 + columns)}).items():
             insist_numbers(getattr(self, name), name, shape)
+        if not (self.scale > 0.0).all():
+            raise InputError(f"scale of the record holds {self.scale.min():g}: it must be above 0")
         count(self.rounds, "rounds of the record", least=0, most=BINS * count(self.width, "width", most=LARGEST_COUNT))
 
     @classmethod
-    def blank(cls, n_tasks: int, contenders: tuple[str, ...] = CONTENDERS) -> Record:
-        """Return the record before the first forecast."""
+    def blank(cls, scale: Floats, contenders: tuple[str, ...] = CONTENDERS) -> Record:
+        """Return the record before the first forecast, of tasks with these scales."""
         _insist_contenders(contenders)
+        n_tasks = len(scale)
         counts, intervals, covered = (np.zeros(n_tasks) for _ in range(3))
         squares, curve = (np.zeros((rows, more + len(contenders))) for rows, more in ((n_tasks, 0), (BINS, 1)))
-        return cls(counts, squares, intervals, covered, curve, contenders=contenders)
+        return cls(counts, squares, intervals, covered, curve, contenders=contenders, scale=scale.copy())
 
-    def join(self) -> None:
+    def join(self, scale: float) -> None:
         """Make room for one more task."""
+        self.scale = np.append(self.scale, scale)
         for name in ("counts", "squares", "intervals", "covered"):
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros((1, *array.shape[1:]))]))
@@ -111,12 +121,8 @@ class Record:
 
 def _insist_contenders(contenders: Any) -> None:
     are_names = isinstance(contenders, tuple) and all(type(name) is str for name in contenders)
-    if (
-        not are_names
-        or len({*contenders}) < len(contenders)
-        or contenders[:1] != (MODEL,)
-        or NO_CHANGE not in contenders
-    ):
+    is_unique = are_names and len({*contenders}) == len(contenders)
+    if not is_unique or contenders[:1] != (MODEL,) or NO_CHANGE not in contenders:
         raise InputError(
             f"contenders are {contenders!r:.200}: give a tuple of names, {MODEL!r} first and {NO_CHANGE!r} among them"
         )

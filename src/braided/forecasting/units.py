@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -15,6 +15,7 @@ LARGEST_LEVEL = 1e100  # in units
 CENTRE_VALUES = 20  # the centre is the median of the first ones: more would leak the future
 CLIP_CHANGES_AT = 10.0  # times their typical size, when the scale is measured
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
+SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 
 
 @final
@@ -32,15 +33,23 @@ class Units:
     centre: Floats  # (T,) median of the first 20 values
     scale: Floats  # (T,) root mean square of the changes, the largest of them clipped
     logarithm: bool = False
+    typical: Floats = field(default_factory=lambda: np.empty(0))  # (T,) as `scale`, but always of the values themselves
 
     def __post_init__(self) -> None:
-        for name in ("centre", "scale"):
+        for name in ("centre", "scale", "typical"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        insist_numbers(self.centre, "centre", (len(self.centre),))
-        insist_numbers(self.scale, "scale", (len(self.centre),))
         object.__setattr__(self, "logarithm", bool(self.logarithm))
-        if not (self.scale > 0.0).all():
-            raise InputError(f"scale holds {self.scale.min():g}: it must be above 0")
+        if not self.logarithm:
+            object.__setattr__(self, "typical", self.scale)
+        elif not self.typical.size:  # not measured: to first order
+            with np.errstate(over="ignore"):
+                values = np.exp(self.centre) * self.scale
+            object.__setattr__(self, "typical", np.clip(values, SMALLEST_FLOAT, LARGEST_FLOAT))
+        for name in ("centre", "scale", "typical"):
+            insist_numbers(getattr(self, name), name, (len(self.centre),))
+        for name in ("scale", "typical"):
+            if not (getattr(self, name) > 0.0).all():
+                raise InputError(f"{name} holds {getattr(self, name).min():g}: it must be above 0")
 
     @classmethod
     def measure(cls, values: Floats, logarithm: bool = False) -> Units:
@@ -59,7 +68,8 @@ class Units:
             ]
         )
         typical = float(np.median(scale[scale > 0.0])) if (scale > 0.0).any() else 1.0
-        return cls(centre, np.where(scale > 0.0, scale, typical), logarithm)
+        scale = np.where(scale > 0.0, scale, typical)
+        return cls(centre, scale, logarithm, cls.measure(values).scale if logarithm else scale)
 
     def inward(self, values: Floats) -> Floats:
         """Return the levels (n, T) that are learned; NaN beyond ±1e100."""
@@ -78,8 +88,12 @@ class Units:
         """Return these units with those of one more task, measured on its first values."""
         other = Units.measure(values[:, None], self.logarithm)
         changes = np.diff(logarithms(values) if self.logarithm else values)
-        scale = other.scale if np.nan_to_num(changes).any() else np.median(self.scale)
-        return Units(np.append(self.centre, other.centre), np.append(self.scale, scale), self.logarithm)
+        moves = np.nan_to_num(changes).any()
+        scale, typical = (
+            np.append(own, new if moves else np.median(own))
+            for own, new in ((self.scale, other.scale), (self.typical, other.typical))
+        )
+        return Units(np.append(self.centre, other.centre), scale, self.logarithm, typical)
 
 
 def without_too_large(values: Floats) -> tuple[Floats, int]:

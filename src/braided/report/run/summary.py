@@ -29,7 +29,7 @@ class Summary:
 
     tasks: tuple[Any, ...]
     counts: Floats  # forecasts scored
-    rmse: Floats  # in the units of the values, or growth where logarithms are learned
+    rmse: Floats  # in the units of the values
     to_no_change: Floats  # over the error of "no change"
     single_to_no_change: Floats  # that of one filter per stream
     to_last_change: Floats
@@ -50,7 +50,7 @@ class Summary:
             np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0.0)
             for a, b in (*pairs, (record.covered, record.intervals))
         ]
-        return cls(forecaster.tasks, record.counts, own * forecaster.units.scale, *ratios)
+        return cls(forecaster.tasks, record.counts, own * record.scale, *ratios)
 
     @property
     def scored(self) -> bool:

@@ -67,7 +67,7 @@ def errors(forecaster: Engine, most: int | None = None) -> Table:
         rows=tuple(rows) if summary.scored else (),
         groups=tuple((above, len([*own])) for above, own in groupby(["", *(above for above, *_ in columns)])),
         note=(
-            f"{said}RMSE {'of the logarithms' if forecaster.needs_positive else 'in the units of the values'}. "
+            f"{said}RMSE in the units of the values. "
             "Errors over those of two baselines: below 1 is better. "
             f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
             "Last row: all forecasts, and means over the streams."
