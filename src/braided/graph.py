@@ -56,6 +56,8 @@ Tasks: TypeAlias = Iterable[TaskKey] | NDArray[Any]  # keys, one per sample
 Form: TypeAlias = Literal["laplacian", "penalty"]
 Sign: TypeAlias = Literal["reject", "clip", "absolute"]
 
+GOLDEN = 0.6180339887  # its multiples, modulo 1, are spread evenly
+
 
 @runtime_checkable
 class Table(Protocol):
@@ -239,6 +241,19 @@ class TaskGraph:
         keys = task_keys(tasks)
         similarity = np.full((len(keys), len(keys)), not_negative(strength, "strength"))
         return cls(similarity, keys, ridge=ridge, form=form)
+
+    def typical_links(self) -> dict[TaskKey, float]:
+        """Return the average similarity, for a task that joins and is known no better.
+
+        To all tasks, or on a sparse graph to as many as others have, spread over it.
+        """
+        n_tasks, links = self.n_tasks, self.similarity
+        if not self.is_sparse:
+            return dict.fromkeys(self.tasks, float(links.sum()) / max(n_tasks * (n_tasks - 1), 1))
+        n_links = -(-links.nnz // (2 * n_tasks))
+        phase = GOLDEN * n_tasks % 1.0  # so that the next task to join meets others
+        places = (int(n_tasks * (k + phase) / n_links) for k in range(n_links))
+        return {self.tasks[place]: float(links.sum()) / links.nnz for place in places}
 
     @property
     def n_tasks(self) -> int:

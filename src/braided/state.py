@@ -44,6 +44,7 @@ from braided.forecasting import (
     Trial,
     Units,
 )
+from braided.forecasting.auto import Auto, Member, Seasons
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -58,7 +59,7 @@ OLDEST_FILE_VERSION = 2
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Engine | LiveRounds
 MAPS = (ELM, Chain, Kernel, Lags, Scale, TaskGraph)
-FORECASTING = (Choice, Clipping, Clock, Columns, LiveRounds, Origin, Position, Record, Trial, Units)
+FORECASTING = (Auto, Seasons, Choice, Clipping, Clock, Columns, LiveRounds, Origin, Position, Record, Trial, Units)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *POLICIES)}
 RENAMED_PARTS = {"Usual": Clipping}  # under their names of version 2
@@ -184,6 +185,8 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, Engine):
         kind = {} if isinstance(value, LearnerEngine) else {"engine": type(value).__name__}
         return {"forecaster": _pack(value.dump(), arrays)} | kind
+    if isinstance(value, Member):
+        return {"member": type(value).__name__, "value": _pack(_fields(value), arrays)}
     raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only those of braided can")
 
 
@@ -218,6 +221,8 @@ class _Unpacker:
                 return _named(Engine, tree["engine"]).restore(dumped)
             return LearnerEngine.restore(_engine_from_2(dumped) if self._version == 2 else dumped)
         value = self.unpack(tree["value"])
+        if "member" in tree:
+            return _named(Member, tree["member"])(**value)
         if tree.get("part") == "Columns":
             return Columns.restore(value)
         if "part" in tree:

@@ -50,7 +50,6 @@ from braided.types import Flags, Floats, Ints
 from braided.validate import insist_kinds, insist_numbers
 
 JOIN_AFTER = CENTRE_VALUES  # values, on which a new task's units are measured
-GOLDEN = 0.6180339887  # its multiples, modulo 1, are spread evenly
 
 
 @final
@@ -179,7 +178,7 @@ class LearnerEngine(Engine):
         return [(end, sorted(joining, key=self.columns.index)) for end, joining in sorted(ready.items())]
 
     def _admit(self, task: TaskKey) -> None:
-        similar = self._typical_links()
+        similar = self.graph.typical_links()
         self.preparation.join(task, similar, self._waiting.pop(task))
         for learner in (self.learner, self.single):
             if learner is not None:
@@ -195,16 +194,6 @@ class LearnerEngine(Engine):
             learner.reset()
             learner.add_task(task, similar)
             self.breakdowns += learner is self.learner
-
-    def _typical_links(self) -> dict[TaskKey, float]:
-        """The average similarity: to all tasks, or on a sparse graph to as many as others have, spread over it."""
-        n_tasks, links = self.graph.n_tasks, self.graph.similarity
-        if not self.graph.is_sparse:
-            return dict.fromkeys(self.tasks, float(links.sum()) / max(n_tasks * (n_tasks - 1), 1))
-        n_links = -(-links.nnz // (2 * n_tasks))
-        phase = GOLDEN * n_tasks % 1.0  # so that the next task to join meets others
-        places = (int(n_tasks * (k + phase) / n_links) for k in range(n_links))
-        return {self.tasks[place]: float(links.sum()) / links.nnz for place in places}
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""

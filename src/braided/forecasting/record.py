@@ -64,12 +64,12 @@ class Record:
         squares, curve = (np.zeros((rows, more + len(contenders))) for rows, more in ((n_tasks, 0), (BINS, 1)))
         return cls(counts, squares, intervals, covered, curve, contenders=contenders, scale=scale.copy())
 
-    def join(self, scale: float) -> None:
-        """Make room for one more task."""
+    def join(self, scale: Floats) -> None:
+        """Make room for more tasks, with these scales."""
         self.scale = np.append(self.scale, scale)
         for name in ("counts", "squares", "intervals", "covered"):
             array = getattr(self, name)
-            setattr(self, name, np.concatenate([array, np.zeros((1, *array.shape[1:]))]))
+            setattr(self, name, np.concatenate([array, np.zeros((len(scale), *array.shape[1:]))]))
 
     def add(self, errors: Floats, inside: Floats, places: Ints, rounds: Ints, n_rounds: int) -> None:
         """Add errors (n, K) of samples with their tasks' places and their rounds, counted from 0 in this call.

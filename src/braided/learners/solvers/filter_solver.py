@@ -54,12 +54,15 @@ class FilterSolver:
 
     def progressive(self, state: Filters, batch: Batch, mean: Floats, std: Floats) -> int:
         """Predict and learn group by group; return how many samples could be learned."""
-        return progressive_inplace(state, batch, self.steps(batch.clock), self.setting.robust, mean, std)
+        steps = self.steps(batch.clock)
+        if self.setting.forgetting.has_own_clocks:
+            steps.fades[batch.weights == 0.0] = 1.0  # a task that is only predicted is not seen
+        return progressive_inplace(state, batch, steps, self.setting.robust, mean, std)
 
     def learn_one(self, state: Filters, x: Floats, y: float, task: int, weight: float, opens: bool) -> bool:
         """Fast path for one sample; returns False, with the state unchanged, where it is not enough."""
         steps = self._steps.get(opens)
-        if steps is None:
+        if steps is None or weight == 0.0:
             return False
         return learn_one_inplace(state, x, y, task, weight, steps, self.setting.robust)
 

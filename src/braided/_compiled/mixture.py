@@ -1,0 +1,177 @@
+"""Bernstein online aggregation (Wintenberger 2017): forecasts of many members, weighted by how good they have been.
+
+Each stream has weights of its own, and all streams together have one more set; the forecast is the mean of both. For a
+member with the forecast f, the mixture's forecast ŷ and the value y, in units of the stream's typical error q:
+
+    r = 2 (ŷ − y) (f − ŷ) / q²,  both differences clipped at 5 q      its regret is −Σ r
+    E = max |r|,  V = Σ r²,  η = min(1 / 2E, √(ln K / V)),  L = Σ r (1 + η r),  weight ∝ prior · η · exp(−η L)
+
+A member without a forecast sleeps: the others share its weight, and it learns nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided._compiled import compiled
+from braided.types import Floats
+
+CLIP_ERRORS_AT = 5.0  # typical errors
+ERROR_FADE = 0.99
+LEAST_SQUARE = 1e-12  # of a typical error: that of a stream without errors must not vanish
+UNTRIED_RATE = 0.5  # η before the first r
+FIRST_UPDATE = 3.0  # rounds
+COMMON_SHARE = 0.5
+LARGEST, SQUARES, LOSS = range(3)  # E, V, L
+ROUNDS, COMMON = range(2)  # of totals
+
+
+class Mixture(NamedTuple):
+    """State of the weights of K members, for T streams and all of them."""
+
+    regrets: Floats  # (3, T + 1, K) E, V, L; the last row is that of all streams together
+    errors: Floats  # (2, T) q², of the streams' own weights and of the common ones
+    totals: Floats  # (2,) rounds seen, share of the common weights in the forecast
+    prior: Floats  # (K,) weights at the start
+
+    def with_stream(self) -> Mixture:
+        """Return the mixture with one more stream, which starts from the common weights."""
+        regrets = np.concatenate([self.regrets, self.regrets[:, -1:]], axis=1)
+        return self._replace(regrets=regrets, errors=np.pad(self.errors, ((0, 0), (0, 1)), constant_values=1.0))
+
+
+def fresh_mixture(prior: Floats, n_streams: int, common: float = COMMON_SHARE) -> Mixture:
+    """Return the state before the first round; with common = 0, streams share no weights."""
+    totals = np.array([0.0, common])
+    return Mixture(np.zeros((3, n_streams + 1, len(prior))), np.ones((2, n_streams)), totals, prior)
+
+
+@compiled
+def learning_rate(largest: float, squares: float, n_members: int) -> float:
+    """η of a member."""
+    if squares <= 0.0:
+        return UNTRIED_RATE
+    return min(0.5 / largest, np.sqrt(np.log(n_members) / squares))
+
+
+@compiled
+def weigh_inplace(mixture: Mixture, row: int, weights: Floats) -> None:
+    """Write the weights of one row, the largest of them 1."""
+    E, V, L = mixture.regrets[LARGEST, row], mixture.regrets[SQUARES, row], mixture.regrets[LOSS, row]
+    K, top = weights.size, -np.inf
+    for k in range(K):
+        rate = learning_rate(E[k], V[k], K)
+        weights[k] = np.log(mixture.prior[k] * rate) - rate * L[k]
+        top = max(top, weights[k])
+    for k in range(K):
+        weights[k] = np.exp(weights[k] - top)
+
+
+@compiled
+def mean_of(weights: Floats, forecasts: Floats) -> float:
+    """The mean of the forecasts that are there; 0 if none is."""
+    total, weight = 0.0, 0.0
+    for k in range(weights.size):
+        if forecasts[k] == forecasts[k]:
+            total += weights[k] * forecasts[k]
+            weight += weights[k]
+    return total / weight if weight > 0.0 else 0.0
+
+
+@compiled
+def clip(value: float, limit: float) -> float:
+    """The value between −limit and limit."""
+    return min(max(value, -limit), limit)
+
+
+@compiled
+def combine_inplace(mixture: Mixture, forecasts: Floats, weights: Floats, mean: Floats) -> None:
+    """Write the weights (T + 1, K) and the forecasts (2, T) by own and by common weights, from the members' (T, K)."""
+    T = forecasts.shape[0]
+    weigh_inplace(mixture, T, weights[T])
+    for t in range(T):
+        weigh_inplace(mixture, t, weights[t])
+        mean[0, t] = mean_of(weights[t], forecasts[t])
+        mean[1, t] = mean_of(weights[T], forecasts[t])
+
+
+@compiled
+def learn_regret_inplace(mixture: Mixture, row: int, k: int, r: float) -> None:
+    """Take up r of one member."""
+    E, V, L = mixture.regrets[LARGEST], mixture.regrets[SQUARES], mixture.regrets[LOSS]
+    E[row, k] = max(E[row, k], abs(r))
+    V[row, k] += r * r
+    L[row, k] += r * (1.0 + learning_rate(E[row, k], V[row, k], mixture.prior.size) * r)
+
+
+@compiled
+def learn_inplace(mixture: Mixture, forecasts: Floats, mean: Floats, y: Floats, common: Floats) -> None:
+    """Learn how good the members' forecasts (T, K) of values y (T,) were; `common` (2, K) is workspace."""
+    T, K = forecasts.shape
+    mixture.totals[ROUNDS] += 1.0
+    common[:] = 0.0
+    for t in range(T):
+        if not y[t] == y[t]:
+            continue
+        for own in range(2):
+            square = mixture.errors[own, t]
+            most = CLIP_ERRORS_AT * np.sqrt(square)
+            error = clip(mean[own, t] - y[t], most)
+            for k in range(K):
+                f = forecasts[t, k]
+                if f == f:
+                    r = 2.0 * error * clip(f - mean[own, t], most) / square
+                    if own == 1:
+                        common[0, k] += r
+                        common[1, k] += 1.0
+                    elif mixture.totals[ROUNDS] >= FIRST_UPDATE:
+                        learn_regret_inplace(mixture, t, k, r)
+            mixture.errors[own, t] = max(ERROR_FADE * square + (1.0 - ERROR_FADE) * error * error, LEAST_SQUARE)
+    if mixture.totals[ROUNDS] >= FIRST_UPDATE:
+        for k in range(K):
+            if common[1, k] > 0.0:
+                learn_regret_inplace(mixture, T, k, common[0, k] / common[1, k])
+
+
+class Mixed(NamedTuple):
+    """Forecasts of n rounds by the mixture."""
+
+    mean: Floats  # (n, T)
+    deviation: Floats  # (n, T) typical error of the stream's own weights so far
+    weights: Floats  # (n, K) of each member, mean over the streams
+    by_stream: Floats  # (T, K) of each member, summed over the rounds
+
+
+@compiled
+def share_out_inplace(weights: Floats, forecasts: Floats, share: float, shares: Floats) -> None:
+    """Add `share` of the weights (K,) of the members that forecast, as fractions of their sum."""
+    total = 0.0
+    for k in range(shares.size):
+        if forecasts[k] == forecasts[k]:
+            total += weights[k]
+    for k in range(shares.size):
+        if forecasts[k] == forecasts[k] and total > 0.0:
+            shares[k] += share * weights[k] / total
+
+
+@compiled
+def progressive_inplace(mixture: Mixture, forecasts: Floats, y: Floats, mixed: Mixed) -> None:
+    """Combine the members' forecasts (n, T, K) of each round, then learn what came, y (n, T)."""
+    n, T, K = forecasts.shape
+    mean, common, weights, shares = np.empty((2, T)), np.empty((2, K)), np.empty((T + 1, K)), np.empty(K)
+    shared = mixture.totals[COMMON]
+    for i in range(n):
+        combine_inplace(mixture, forecasts[i], weights, mean)
+        mixed.weights[i] = 0.0
+        for t in range(T):
+            mixed.mean[i, t] = (1.0 - shared) * mean[0, t] + shared * mean[1, t]
+            mixed.deviation[i, t] = np.sqrt(mixture.errors[0, t])
+            shares[:] = 0.0
+            share_out_inplace(weights[t], forecasts[i, t], 1.0 - shared, shares)
+            share_out_inplace(weights[T], forecasts[i, t], shared, shares)
+            for k in range(K):
+                mixed.by_stream[t, k] += shares[k]
+                mixed.weights[i, k] += shares[k] / T
+        learn_inplace(mixture, forecasts[i], mean, y[i], common)

@@ -1,0 +1,77 @@
+"""Auto: what a mixture of members is told; everything else it finds out from the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from braided.errors import InputError
+from braided.forecasting.auto.members import Member
+from braided.forecasting.auto.seasons import Seasons
+from braided.forecasting.holidays import check_region
+from braided.forecasting.zones import check_timezone
+from braided.validate import insist_kinds, real
+
+
+@final
+@dataclass(frozen=True)
+class Auto:
+    """A mixture of rules and learners, which needs no tuning.
+
+    Parameters
+    ----------
+    members
+        What to mix besides the rules; by default what suits the number of streams and their seasons.
+    seasons
+        Lengths in rounds, such as (7, 365.25), or () for none; by default those of the clock, such as day and week
+        where steps are shorter than a day, or those that are found where times are whole numbers.
+    timezone
+        The clock that seasons follow, such as "Australia/Melbourne". Times in UTC are converted to it; other times are
+        taken to be of it.
+    holidays
+        The country, or country and region, whose public holidays count as days off, such as "AU" or "AU-VIC".
+    low, high
+        Bounds of forecasts and intervals.
+    sharing
+        Whether streams learn from each other; without, every stream has a mixture of its own.
+    robust
+        Whether wild values have little weight.
+    compares
+        Whether a mixture that shares nothing runs along, to measure what sharing gains; it takes about as long again.
+
+    >>> Auto(timezone="Australia/Melborne")
+    Traceback (most recent call last):
+    braided.errors.InputError: no time zone 'Australia/Melborne': did you mean 'Australia/Melbourne'?
+    """
+
+    members: tuple[Member, ...] | None = None
+    seasons: tuple[float, ...] | None = None
+    timezone: str | None = None
+    holidays: str | None = None
+    low: float | None = None
+    high: float | None = None
+    sharing: bool = True
+    robust: bool = True
+    compares: bool = False
+
+    def __post_init__(self) -> None:
+        if self.members is not None:
+            object.__setattr__(self, "members", tuple(self.members))
+            names = [getattr(member, "name", None) for member in self.members]
+            for member in self.members:
+                if not isinstance(member, Member):
+                    raise InputError(f"{member!r:.80} is a {type(member).__name__}: give members of Auto")
+            if len({*names}) < len(names):
+                raise InputError(f"members are named {', '.join(map(str, names))}: give each a name of its own")
+        if self.seasons is not None:
+            object.__setattr__(self, "seasons", Seasons(tuple(self.seasons), 1).lengths)
+        if self.timezone is not None:
+            check_timezone(self.timezone)
+        if self.holidays is not None:
+            check_region(self.holidays)
+        for name in ("low", "high"):
+            bound = getattr(self, name)
+            object.__setattr__(self, name, None if bound is None else real(bound, name))
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise InputError(f"low is {self.low:g} and high is {self.high:g}: give a low that is below high")
+        insist_kinds(self, sharing=bool, robust=bool, compares=bool)

@@ -1,0 +1,427 @@
+"""AutoEngine: a mixture of rules and learners as an engine, from the first round on and for every stream.
+
+| round    | what happens                                                                                        |
+|----------|-----------------------------------------------------------------------------------------------------|
+| 1        | "no change" is forecast, from each stream's second value on                                         |
+| 5        | units are measured; from here on rules are mixed                                                    |
+| 20       | units and similar streams are measured; learners start, and learn the first rounds; scores begin    |
+| 50 … 200 | the same again, on more rounds; then units, similar streams and seasons stay                        |
+
+So a forecast depends on the rounds before it and on nothing else: neither on how long the table is, nor on how its
+rounds are cut. A stream that comes later, or has few values, is forecast "no change" until it has 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+
+from braided._compiled.intervals import LOG_FACTOR
+from braided.errors import InputError
+from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, Stretch
+from braided.forecasting.auto.seasons import Seasons, is_weekend
+from braided.forecasting.clock import DAY, GAP_FACTOR, LARGEST_STAMP, NEVER, Clock
+from braided.forecasting.detection import detect_seasons
+from braided.forecasting.engine import MADE_BY_HAND, Engine, widened
+from braided.forecasting.forecasts import Forecasts
+from braided.forecasting.holidays import holiday_flags
+from braided.forecasting.origin import Origin
+from braided.forecasting.record import MODEL, NO_CHANGE, Record
+from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
+from braided.forecasting.zones import local_stamps
+from braided.graph import TaskGraph, TaskKey
+from braided.types import Flags, Floats, Ints
+from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers
+
+HEADS = (5, 20, 50, 100, 200)  # rounds on which everything is measured again
+HEADS_OF_MANY = (5, 20, 100)
+SCORED_FROM = 20  # rounds
+JOIN_AFTER = 20  # values
+LEAST_VALUES = 2  # at the last head, a tenth of its rounds
+SILENT_AFTER = 11  # rounds without a value
+LONGEST_WAIT = 2000  # rounds that are remembered of a stream that has not joined
+CLIP_EXTRAS_AT = 10.0  # deviations
+ALONE = "nothing shared"  # the contender
+ONE_FILTER = "own past"  # the member that is one filter per stream
+
+
+@final
+class AutoEngine(Engine):
+    """The mixture at work on streams, all of which are forecast.
+
+    >>> import braided as bd
+    >>> panel = bd.datasets.wind_field(seed=0, steps=300, sites=3)     # synthetic
+    >>> engine = AutoEngine(Auto())
+    >>> made = engine.advance(panel.times, panel.values, panel.tasks)
+    >>> len(made.forecast), engine.ahead().tasks
+    (897, ['site 1', 'site 2', 'site 3'])
+    """
+
+    saved: ClassVar[dict[str, str]] = Engine.saved | {"samples": "_samples", "quiet": "_quiet", "last": "_last"}
+
+    def __init__(
+        self,
+        auto: Auto,
+        *,
+        n_extras: int = 0,
+        coverage: float = 0.9,  # share of the values that intervals should hold
+        origin: Origin = MADE_BY_HAND,
+    ) -> None:
+        super().__init__((), np.empty(0), coverage, origin, (MODEL, NO_CHANGE))
+        if not isinstance(auto, Auto):
+            raise InputError(f"auto is a {type(auto).__name__}: give bd.Auto()")
+        self.auto, self._n_extras = auto, count(n_extras, "n_extras", least=0)
+        self.ensemble: Ensemble | None = None
+        self.alone: Ensemble | None = None  # shares nothing, to compare
+        self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
+        self._clock = Clock()
+        self._head: list[Stretch] = []  # the first rounds, of all columns, until everything is measured
+        self._waiting: dict[int, Floats] = {}  # by column: the values of streams that have not joined yet
+        self._last: Floats = np.empty(0)  # last known value of each column
+        self._quiet: Ints = np.empty(0, np.int64)  # rounds since
+        self._last_extras: Floats = np.empty((0, n_extras))
+        self._extras_units: Floats = np.array([np.zeros(n_extras), np.ones(n_extras)])  # centres and scales
+        self._samples = 0
+
+    @property
+    def tasks(self) -> tuple[TaskKey, ...]:
+        """All streams seen."""
+        return tuple(self.columns)
+
+    @property
+    def clock(self) -> Clock:
+        """When rounds are expected, measured on the first rounds."""
+        return self._clock
+
+    @property
+    def samples(self) -> int:
+        """The number of values learned."""
+        return self._samples
+
+    @property
+    def n_extras(self) -> int:
+        """The number of further columns."""
+        return self._n_extras
+
+    @property
+    def shares(self) -> bool:
+        """Whether streams learn from each other."""
+        return self.auto.sharing and len(self.places) > 1
+
+    @property
+    def graph(self) -> TaskGraph | None:
+        """The graph of the streams in the ensemble; None before there is one."""
+        if self.ensemble is None:
+            return None
+        graph = self.ensemble.graph
+        return TaskGraph(graph.similarity, [self.columns[place] for place in self.places], ridge=graph.ridge)
+
+    def _meet(self, new: list[TaskKey]) -> None:
+        n = len(new)
+        self.record.join(np.ones(n))
+        factors = self._calibration if len(self._calibration) else self._uncalibrated
+        fresh = np.array([[factors[:, LOG_FACTOR].mean(), 0.0, 0.0]])
+        self._calibration = np.vstack([self._calibration, np.tile(fresh, (n, 1))])
+        self._last = np.append(self._last, np.full(n, np.nan))
+        self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
+        self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
+        self._waiting |= {place: np.empty(0) for place in range(len(self.columns) - n, len(self.columns))}
+
+    def _is_silent(self) -> Flags:
+        return self._quiet >= SILENT_AFTER
+
+    def _outward(self, levels: Floats, places: Ints) -> Floats:
+        low = -LARGEST_FLOAT if self.auto.low is None else self.auto.low
+        high = LARGEST_FLOAT if self.auto.high is None else self.auto.high
+        return np.clip(levels, low, high)
+
+    # Learning ------------------------------------------------------------------------------------------------------
+
+    def _advance(
+        self, stamps: Ints, keys: tuple[TaskKey, ...], table: Floats, extras: Floats, record: bool
+    ) -> list[Forecasts]:
+        values, more = self._arranged(keys, table, extras)
+        made: list[Forecasts] = []
+        first = 0
+        while first < len(stamps):
+            if self.rounds in HEADS and (self.rounds in HEADS_OF_MANY or len(self.columns) < MANY_STREAMS):
+                self._measure()
+            end = min([len(stamps), *(first + head - self.rounds for head in HEADS if head > self.rounds)])
+            end = self._next_join(values, first, end)
+            part = np.s_[first:end]
+            made.append(self._learn(stamps[part], values[part], more[part], record))
+            self._let_join()
+            first = end
+        return made
+
+    def _measure(self) -> None:
+        """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
+        head = self._whole_head()
+        self._clock = Clock.measure(self._times(head.stamps))
+        there = np.count_nonzero(~np.isnan(head.values), axis=0)
+        enough = np.flatnonzero(there >= max(LEAST_VALUES, self.rounds // 10))
+        new = np.setdiff1d(enough, self.places)
+        if not self.places.size + new.size:
+            return
+        self.places = np.append(self.places, new)
+        for place in new.tolist():
+            self._waiting.pop(place, None)
+        self._measure_extras(head.given)
+        seasons, auto, known = self._seasons(head), self.auto, head.given[:, self.places]
+        stretch = self._stretch(head.stamps, head.values[:, self.places], known, self.first_stamp - self._clock.step)
+        self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
+        if auto.compares:
+            self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
+        self._begin_scores()
+        if self.rounds == HEADS[-1]:
+            self._head = []
+
+    def _times(self, stamps: Ints) -> Any:
+        return stamps.view("datetime64[us]") if self.is_dated else stamps
+
+    def _whole_head(self) -> Stretch:
+        """The first rounds, of all columns seen by now."""
+        n_columns = len(self.columns)
+        parts = [
+            part._replace(
+                values=widened(part.values, n_columns - part.values.shape[1]),
+                given=widened(part.given, n_columns - part.values.shape[1]),
+            )
+            for part in self._head
+        ]
+        return Stretch(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _measure_extras(self, extras: Floats) -> None:
+        rows = extras.reshape(extras.shape[0] * extras.shape[1], self._n_extras)
+        for k in range(self._n_extras):
+            known = rows[~np.isnan(rows[:, k]), k]
+            spread = float(known.std()) if len(known) else 0.0
+            self._extras_units[:, k] = known.mean() if len(known) else 0.0, spread if spread > 0.0 else 1.0
+
+    def _seasons(self, head: Stretch) -> Seasons:
+        lengths = self.auto.seasons
+        if lengths is None and not self.is_dated:
+            lengths = tuple(map(float, detect_seasons(Units.measure(head.values).inward(head.values))))
+        return Seasons.of_clock(self._clock, self.is_dated, lengths)
+
+    def _begin_scores(self) -> None:
+        """Begin a record, and begin anew where members have come or gone, as all must have the same rounds."""
+        assert self.ensemble is not None
+        contenders = (MODEL, *([ALONE] if self.alone else []), *self.ensemble.names)
+        if self.rounds < SCORED_FROM or self.record.contenders == contenders:
+            return
+        scale = np.ones(len(self.columns))
+        scale[self.places] = self.ensemble.views[0].units.scale
+        self.record = Record.blank(scale, contenders)
+
+    def _next_join(self, values: Floats, first: int, end: int) -> int:
+        """Where rounds must be cut, as a stream has enough values to join after them."""
+        for place, known in self._waiting.items() if self.rounds >= HEADS[-1] else ():
+            rows = np.flatnonzero(~np.isnan(values[first:end, place]))
+            needed = JOIN_AFTER - np.count_nonzero(~np.isnan(known))
+            if len(rows) >= needed:
+                end = first + int(rows[needed - 1]) + 1
+        return end
+
+    def _let_join(self) -> None:
+        """Let streams join that have enough values; before the last head, they join when everything is measured."""
+        if self.rounds < HEADS[-1] or self.ensemble is None:
+            return
+        for place, values in sorted(self._waiting.items()):
+            if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:
+                for ensemble in filter(None, (self.ensemble, self.alone)):
+                    ensemble.join(values)
+                self.places = np.append(self.places, place)
+                self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
+                del self._waiting[place]
+
+    def _learn(self, stamps: Ints, values: Floats, extras: Floats, record: bool) -> Forecasts:
+        """Forecast and learn rounds between which nothing is measured and no stream joins."""
+        n, places, before = len(stamps), self.places, self.last_stamp
+        last, self._last = last_known(values, self._last)
+        known, self._last_extras = last_known(extras, self._last_extras)
+        if self.rounds < HEADS[-1]:
+            nothing = np.zeros(n, np.bool_)
+            self._head.append(Stretch(stamps, values, known, nothing, nothing))
+        forecast, deviation = last.copy(), np.full(values.shape, np.nan)
+        made, alone = None, None
+        if self.ensemble is not None:
+            stretch = self._stretch(stamps, values[:, places], known[:, places], before)
+            made = self.ensemble.advance(stretch)
+            alone = None if self.alone is None else self.alone.advance(stretch)
+            forecast[:, places], deviation[:, places] = made.forecast, made.deviation
+            self.breakdowns = self.ensemble.breakdowns
+        forecast = self._outward(forecast, places)
+        there = ~np.isnan(values)
+        rows, columns = np.nonzero(there & ~np.isnan(forecast))
+        one = rows, columns
+        error = values[one] - forecast[one]
+        widths = self._intervals(error, deviation[one], columns, rows)
+        if made is not None and record and self.rounds >= SCORED_FROM:
+            self._add_scores(values, forecast, widths, one, made, alone)
+        self._count(stamps)
+        self._samples += int(there.sum())
+        self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
+        self._waiting = {place: np.append(held, values[:, place])[-LONGEST_WAIT:] for place, held in self._waiting.items()}
+        zero = np.zeros(len(rows))
+        return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
+
+    def _intervals(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
+        """Return half-widths of intervals in the user's units, NaN where nothing is known of a stream's errors."""
+        known = np.where(np.isnan(deviations), np.nan, 1.0)
+        relative = np.clip(np.nan_to_num(errors / deviations), -LARGEST_LEVEL, LARGEST_LEVEL)
+        return self._widths(relative, known, places, rounds) * deviations
+
+    def _add_scores(
+        self, values: Floats, forecast: Floats, widths: Floats, one: tuple[Ints, Ints], made: Made, alone: Made | None
+    ) -> None:
+        """Record the errors of the model, of all its members and rules, and of the mixture that shares nothing."""
+        assert self.ensemble is not None
+        inside_of = np.full(len(self.columns), -1)
+        inside_of[self.places] = np.arange(len(self.places))
+        kept = inside_of[one[1]] >= 0
+        rows, columns, places = one[0][kept], one[1][kept], inside_of[one[1]][kept]
+        scale = self.record.scale[columns]
+        actual = values[rows, columns]
+        error = (actual - forecast[rows, columns]) / scale
+        unit = self.ensemble.views[0].units.scale[places] / scale
+        changes = np.nan_to_num(made.members[rows, places]) * unit[:, None]
+        members = ((actual - made.last[rows, places]) / scale)[:, None] - changes
+        others = [] if alone is None else [(actual - self._outward(alone.forecast, places)[rows, places]) / scale]
+        errors = np.column_stack([error, *others, members])
+        held = np.abs(actual - forecast[rows, columns]) <= widths[kept]
+        inside = np.where(np.isnan(widths[kept]), np.nan, held)
+        self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, rows, len(values))
+        there = ~np.isnan(values)
+        self.absent += int(np.count_nonzero(~there))
+        self.unforecast += int(np.count_nonzero(there)) - len(one[0])
+
+    def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
+        """Return rounds as the ensemble takes them; `before` is the time of the round before."""
+        local = self._local(stamps)
+        centre, scale = self._extras_units
+        given = [np.clip(np.nan_to_num((extras - centre) / scale), -CLIP_EXTRAS_AT, CLIP_EXTRAS_AT)]
+        is_after_gap = np.diff(stamps, prepend=before) > GAP_FACTOR * self._clock.longest
+        is_day_off = np.zeros(len(stamps), np.bool_)
+        if self.is_dated:
+            is_day_off = is_weekend(local)
+        if self.auto.holidays is not None and self.is_dated:
+            flags = self._holidays(local, before)
+            given.append(np.repeat(flags[:, None], values.shape[1], axis=1))
+            is_day_off |= flags[:, 0] > 0.0
+        return Stretch(local, values, np.concatenate(given, axis=2), is_after_gap, is_day_off)
+
+    def _local(self, stamps: Ints) -> Ints:
+        """Return times on the clock that seasons follow."""
+        is_converted = self.is_dated and self.auto.timezone is not None and self.origin.is_utc
+        return local_stamps(stamps, self.auto.timezone) if is_converted else stamps
+
+    def _holidays(self, local: Ints, before: int) -> Floats:
+        """Return whether each round is on a holiday, and how that differs from the round before and a week ago."""
+        region = self.auto.holidays
+        assert region is not None
+        days = np.append(self._local(np.array([before])), local)
+        today, week_ago = (holiday_flags(times, region).astype(np.float64) for times in (days, days - 7 * DAY))
+        return np.column_stack([today[1:], np.diff(today), (today - week_ago)[1:]])
+
+    # Forecasting ---------------------------------------------------------------------------------------------------
+
+    def _ahead(self, stamp: int) -> Forecasts:
+        stamps, forecast = np.array([stamp]), self._last.copy()
+        deviation = np.full(len(forecast), np.nan)
+        if self.ensemble is not None:
+            places = self.places
+            nothing = np.full((1, len(places)), np.nan)
+            made = self.ensemble.ahead(self._stretch(stamps, nothing, self._last_extras[None, places], self.last_stamp))
+            forecast[places], deviation[places] = made.forecast[0], made.deviation[0]
+        forecast = self._outward(forecast, self.places)
+        known = np.flatnonzero(~np.isnan(forecast))
+        widths = self._widths_ahead(np.where(np.isnan(deviation[known]), np.nan, 1.0), known) * deviation[known]
+        unknown, zero = np.full(len(known), np.nan), np.zeros(len(known))
+        return self._forecasts(np.full(len(known), stamp), known, unknown, forecast[known], zero, widths)
+
+    # Saving --------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Return all parts and the state, for `braided.save`."""
+        common = super().dump()
+        common["parts"] |= {"auto": self.auto, "n_extras": self._n_extras, "clock": self._clock}
+        state = common.pop("state")
+        return common | {  # what may be empty comes before what is not, as `state` takes no array larger than the rest
+            "last_extras": self._last_extras,
+            "extras_units": self._extras_units,
+            "head": [[part.given, part.values, part.stamps] for part in self._head],
+            "waiting": [list(self._waiting), list(self._waiting.values())],
+            "places": self.places,
+            "ensembles": [one.dump() for one in (self.ensemble, self.alone) if one is not None],
+            "state": state,
+        }
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Self:
+        """Return the engine that `dump` described; raise InputError if its parts are inconsistent."""
+        parts = dumped["parts"]
+        if not isinstance(parts["auto"], Auto):
+            raise InputError(f"auto is a {type(parts['auto']).__name__}")
+        engine = cls(parts["auto"], n_extras=parts["n_extras"], coverage=parts["coverage"], origin=parts["origin"])
+        engine._clock = parts["clock"]
+        ensembles = [Ensemble.restore(one) for one in dumped["ensembles"]]
+        engine.ensemble, engine.alone = (*ensembles, None, None)[:2]
+        engine.places, engine._last_extras = dumped["places"], dumped["last_extras"]
+        engine._extras_units = dumped["extras_units"]
+        engine._waiting = dict(zip(*dumped["waiting"], strict=True))
+        engine._head = [
+            Stretch(stamps, values, given, *np.zeros((2, len(stamps)), np.bool_))
+            for given, values, stamps in dumped["head"]
+        ]
+        record = dumped["state"]["record"]
+        insist_kinds(engine, origin=Origin, _clock=Clock)
+        engine.record = record
+        engine._resume(dumped["state"])
+        engine._insist_sound()
+        return engine
+
+    def _insist_sound(self) -> None:
+        super()._insist_sound()
+        n, n_extras = len(self.columns), self._n_extras
+        count(self._samples, "samples", least=0, most=LARGEST_COUNT)
+        insist_integers(self._quiet, "quiet", (n,), 0, LARGEST_COUNT)
+        insist_numbers(self._last, "last values", (n,), missing=True)
+        insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
+        insist_numbers(self._extras_units, "units of the extras", (2, n_extras))
+        insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
+        is_inside = 0 if self.ensemble is None else self.ensemble.n_streams
+        if len({*self.places.tolist()}) != is_inside or is_inside != len(self.places):
+            raise InputError("the places are not those of the streams of the ensemble")
+        if self.alone is not None and self.alone.n_streams != is_inside:
+            raise InputError("the ensembles are of other streams")
+        if self._waiting.keys() != {*range(n)} - {*self.places.tolist()}:
+            raise InputError("the streams that wait to join are not those outside the ensemble")
+        for values in self._waiting.values():
+            insist_numbers(values, "first values", (len(values),), missing=True)
+        for part in self._head:
+            insist_integers(part.stamps, "times of the first rounds", (len(part.stamps),), NEVER, LARGEST_STAMP)
+            n_columns = np.shape(part.values)[1]
+            insist_numbers(part.values, "first rounds", (len(part.stamps), n_columns), missing=True)
+            insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, n_extras), missing=True)
+
+    def _parts_in_words(self) -> str:
+        return f"{len(self.columns)} streams"
+
+
+def last_known(values: Floats, before: Floats) -> tuple[Floats, Floats]:
+    """Return what was known last before each round (n, …), and after all of them; `before` (…) is known at the start.
+
+    >>> last_known(np.array([[1.0], [np.nan], [3.0]]), np.array([np.nan]))
+    (array([[nan],
+           [ 1.],
+           [ 1.]]), array([3.]))
+    """
+    known = np.concatenate([before[None], values])
+    rounds = np.arange(len(known)).reshape(-1, *[1] * before.ndim)
+    latest = np.maximum.accumulate(np.where(np.isnan(known), 0, rounds), axis=0)
+    filled = np.take_along_axis(known, latest, axis=0)
+    return filled[:-1], filled[-1]

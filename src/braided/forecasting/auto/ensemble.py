@@ -1,0 +1,281 @@
+"""Ensemble: all members at work on T streams, and the mixture that weighs them by how good they have been.
+
+Values become levels in units (`View`), levels become features, members forecast changes from these, and the mixture
+combines the changes. Everything that is measured, units, similar streams and seasons, is measured on the rounds that an
+ensemble starts with; it then learns these rounds like all later ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self, final
+
+import numpy as np
+
+from braided._compiled.mixture import Mixed, Mixture, fresh_mixture
+from braided._compiled.mixture import progressive_inplace as mix_inplace
+from braided._compiled.panel import RULES, Calendar, Described
+from braided.errors import InputError
+from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.members import Member, Rounds, Runner, default_members
+from braided.forecasting.auto.seasons import HOUR, Seasons
+from braided.forecasting.auto.view import View
+from braided.graph import TaskGraph
+from braided.types import Flags, Floats, Ints
+from braided.validate import insist_numbers
+
+LEARNERS_FROM = 20  # rounds; before, rules alone forecast
+LEARNERS_PRIOR = 300.0  # with h rounds at the start, the learners together begin with the weight h / (h + this)
+MANY_STREAMS = 1000  # from which fewer members are worth their time
+SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
+COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
+RULE_NAMES = (
+    "no change",
+    "mean so far",
+    "recent mean",
+    "mean change so far",
+    "recent mean change",
+    "mean change of all streams",
+    "recent mean change of all streams",
+)
+OF_ALL_STREAMS = RULE_NAMES[-2:]
+
+
+class Stretch(NamedTuple):
+    """Rounds in order, as an ensemble takes them."""
+
+    stamps: Ints  # (n,) local times
+    values: Floats  # (n, T) NaN where one is missing
+    given: Floats  # (n, T, E) what else is known when a round is forecast
+    is_after_gap: Flags  # (n,)
+    is_day_off: Flags  # (n,) weekends and holidays
+
+    def rows(self, which: slice) -> Stretch:
+        """Return some of the rounds."""
+        return Stretch(*(array[which] for array in self))
+
+
+class Made(NamedTuple):
+    """Forecasts of n rounds, in the values' units, and those of all members."""
+
+    forecast: Floats  # (n, T) NaN before a stream's first value
+    deviation: Floats  # (n, T) typical error so far
+    last: Floats  # (n, T) last known value
+    members: Floats  # (n, T, K) changes that members and rules forecast, in units
+    weights: Floats  # (n, K) mean over the streams
+
+
+def joined(pieces: Sequence[Made]) -> Made:
+    """Return consecutive forecasts as one."""
+    return pieces[0] if len(pieces) == 1 else Made(*map(np.concatenate, zip(*pieces, strict=True)))
+
+
+@final
+class Ensemble:
+    """Members, their views and their mixture; made by `start`, or by `restore`."""
+
+    def __init__(self, views: list[View], members: Sequence[Member], seasons: Seasons, sharing: bool) -> None:
+        self.views, self.members, self.seasons, self.sharing = views, tuple(members), seasons, sharing
+        self.runners: list[dict[str, Runner]] = [
+            {one.name: one.start(view.start) for one in members if (one.on == "asinh") == view.is_asinh}
+            for view in views
+        ]
+        self.positions: Floats = np.empty(0)  # of the last rounds
+        self.rounds = 0
+        n_learners = sum(map(len, self.runners))
+        rules = self._rule_places()
+        self.names = [*(name for runners in self.runners for name in runners), *(self._rule_names[k] for k in rules)]
+        self.mixture = self._mixture(np.full(n_learners, 1.0), np.full(len(rules), 1.0))
+        self.used: Floats = np.zeros((self.n_streams, len(self.names)))  # weights, summed over the rounds
+        self._rules = rules
+
+    @classmethod
+    def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
+        """Return an ensemble that has learned the first rounds; what one has learned before of the members goes on."""
+        values, n_given = head.values, head.given.shape[2]
+        n_rounds, n_streams = values.shape
+        views = [View.measure(values, seasons, n_given, sharing)]
+        members: Sequence[Member] = ()
+        if n_rounds >= LEARNERS_FROM:
+            is_short = seasons.is_dated and seasons.step <= HOUR
+            n_alike, are_many = views[0].alike.shape[1], n_streams >= MANY_STREAMS
+            given = default_members(len(seasons.lengths), is_short, n_alike, are_many, sharing, auto.robust)
+            members = given if auto.members is None else auto.members
+        if (values < 0.0).any() or not (values > 0.0).any():
+            members = [one for one in members if one.on != "asinh"]
+        if any(one.on == "asinh" for one in members):
+            views.append(View.measure(values, seasons, n_given, sharing, is_asinh=True))
+        ensemble = cls(views, members, seasons, sharing)
+        ensemble._prefer_learners(n_rounds)
+        goes_on = before is not None and before.names == ensemble.names
+        ensemble.advance(head, learns_weights=not goes_on)
+        if goes_on and before is not None:
+            ensemble._take_weights(before)
+        ensemble.used[:] = 0.0
+        return ensemble
+
+    @property
+    def n_streams(self) -> int:
+        """T."""
+        return self.views[0].graph.n_tasks
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The graph of the streams, whose keys are 0, 1, …"""
+        return self.views[0].graph
+
+    @property
+    def _rule_names(self) -> list[str]:
+        seasonal = [(f"value {words} ago", f"change {words} ago") for words in self.seasons.in_words]
+        return [*RULE_NAMES, *(name for pair in seasonal for name in pair)]
+
+    @property
+    def n_learners(self) -> int:
+        """The number of members that learn; rules follow them."""
+        return sum(map(len, self.runners))
+
+    def _rule_places(self) -> list[int]:
+        """The rules to use: without sharing, those that see one stream only."""
+        names = self._rule_names
+        return [k for k, name in enumerate(names) if self.sharing or name not in OF_ALL_STREAMS]
+
+    def _mixture(self, learners: Floats, rules: Floats) -> Mixture:
+        return fresh_mixture(np.append(learners, rules), self.n_streams, COMMON_SHARE if self.sharing else 0.0)
+
+    def _prefer_learners(self, n_rounds: int) -> None:
+        """Give the learners together more weight at the start, the more rounds they have learned."""
+        n_learners, n_rules = self.n_learners, len(self._rules)
+        share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
+        self.mixture.prior[:n_learners] = share / max(n_learners, 1)
+        self.mixture.prior[n_learners:] = (1.0 - share) / n_rules
+
+    def _take_weights(self, before: Self) -> None:
+        """Go on with the weights of an ensemble with the same members and streams, or fewer streams."""
+        old, new, n = before.mixture, self.mixture, before.n_streams
+        new.regrets[:, :n], new.regrets[:, n:] = old.regrets[:, :n], old.regrets[:, -1:]
+        new.errors[:, :n] = old.errors * (before.views[0].units.scale / self.views[0].units.scale[:n]) ** 2
+        new.totals[:] = old.totals
+
+    # Rounds --------------------------------------------------------------------------------------------------------
+
+    def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
+        """Forecast each round before it is learned."""
+        size = max(SAMPLES_AT_ONCE // self.n_streams, 1)
+        pieces = [rounds.rows(slice(first, first + size)) for first in range(0, len(rounds.stamps), size)]
+        return joined([self._advance(piece, learns_weights) for piece in pieces])
+
+    def _advance(self, rounds: Stretch, learns_weights: bool) -> Made:
+        calendar = self._calendar(rounds)
+        described = [view.describe(calendar, rounds.values, rounds.given) for view in self.views]
+        changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=False)
+        self.rounds += len(rounds.stamps)
+        mixed = self._mixed(*changes.shape)
+        if learns_weights:
+            mix_inplace(self.mixture, changes, described[0].y, mixed)
+        return self._made(described[0].last, changes, mixed)
+
+    def ahead(self, rounds: Stretch) -> Made:
+        """Forecast one round, whose values are not known yet, and learn nothing."""
+        positions = self.positions
+        calendar = self._calendar(rounds)
+        self.positions = positions
+        described = [view.describe_next(calendar, rounds.given) for view in self.views]
+        changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=True)
+        mixed = self._mixed(*changes.shape)
+        used = mixed.by_stream.copy()
+        unchanged = Mixture(*(array.copy() for array in self.mixture))
+        mix_inplace(unchanged, changes, described[0].y, mixed)
+        mixed.by_stream[:] = used
+        return self._made(described[0].last, changes, mixed)
+
+    def _calendar(self, rounds: Stretch) -> Calendar:
+        positions = self.seasons.positions(rounds.stamps)
+        calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
+        self.positions = np.append(self.positions, positions)[-self.seasons.reach - 2 :]
+        return calendar
+
+    def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:
+        return Mixed(*np.zeros((2, n, n_streams)), np.zeros((n, n_members)), self.used)
+
+    def _made(self, last: Floats, changes: Floats, mixed: Mixed) -> Made:
+        view = self.views[0]
+        forecast = view.outward(last + mixed.mean)
+        return Made(forecast, mixed.deviation * view.units.scale, view.outward(last), changes, mixed.weights)
+
+    def _forecasts(self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool) -> Floats:
+        """Return what all members and rules forecast (n, T, K), as changes of the plain levels."""
+        plain, made = described[0], []
+        place = self.seasons.phases(calendar), is_day_off.astype(np.int64), self.rounds
+        for view, known, runners in zip(self.views, described, self.runners, strict=True):
+            forecasts: dict[str, Floats] = {}
+            for name, runner in runners.items():
+                rounds = Rounds(known.X, known.y, known.scale, *place, forecasts)
+                forecasts[name] = runner.forecast(rounds) if is_next else runner.progressive(rounds)
+            if view.is_asinh:
+                inward = self.views[0].inward
+                forecasts = {
+                    name: inward(view.outward(known.last + change)) - plain.last for name, change in forecasts.items()
+                }
+            made += forecasts.values()
+        rules = plain.rules[:, :, self._rules]
+        return np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else np.ascontiguousarray(rules)
+
+    # Streams that join ---------------------------------------------------------------------------------------------
+
+    def join(self, values: Floats) -> None:
+        """Make room for one more stream, with the average similarity to the others; `values` (m,) are its last."""
+        links = self.graph.typical_links() if self.sharing else {}
+        for view, runners in zip(self.views, self.runners, strict=True):
+            graph = view.graph.join(view.graph.n_tasks, links)
+            view.join(graph, values)
+            for runner in runners.values():
+                runner.join(graph, links)
+        self.mixture = self.mixture.with_stream()
+        self.used = np.pad(self.used, ((0, 1), (0, 0)))
+
+    @property
+    def breakdowns(self) -> int:
+        """How often a member broke down and was reset."""
+        return sum(runner.breakdowns for runners in self.runners for runner in runners.values())
+
+    # Saving --------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that is measured and learned."""
+        return {
+            "seasons": self.seasons,
+            "members": self.members,
+            "sharing": self.sharing,
+            "views": [view.dump() for view in self.views],
+            "n_given": self.views[0].n_given,
+            "runners": [{name: one.dump() for name, one in runners.items()} for runners in self.runners],
+            "mixture": self.mixture._asdict(),
+            "positions": self.positions,
+            "rounds": self.rounds,
+            "used": self.used,
+        }
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Self:
+        """Return the ensemble that was dumped; refuse parts that do not fit together with an InputError."""
+        seasons, members = dumped["seasons"], dumped["members"]
+        if not all(isinstance(one, Member) for one in members):
+            raise InputError("the members of an ensemble are something else")
+        if not isinstance(seasons, Seasons) or not 1 <= len(dumped["views"]) <= 2:
+            raise InputError("an ensemble has no seasons, or no view")
+        views = [View.restore(one, seasons, dumped["n_given"]) for one in dumped["views"]]
+        if len({view.graph.n_tasks for view in views}) != 1:
+            raise InputError("the views of an ensemble are of other streams")
+        ensemble = cls(views, members, seasons, bool(dumped["sharing"]))
+        for runners, held in zip(ensemble.runners, dumped["runners"], strict=True):
+            if runners.keys() != held.keys():
+                raise InputError(f"the members are {', '.join(runners)}; saved are {', '.join(held)}")
+            for name, runner in runners.items():
+                runner.restore(held[name])
+        for name, fresh in ensemble.mixture._asdict().items():
+            insist_numbers(dumped["mixture"][name], name, fresh.shape)
+        ensemble.mixture = Mixture(**dumped["mixture"])
+        insist_numbers(dumped["used"], "used", ensemble.used.shape)
+        insist_numbers(dumped["positions"], "positions", dumped["positions"].shape)
+        ensemble.used, ensemble.positions, ensemble.rounds = dumped["used"], dumped["positions"], dumped["rounds"]
+        return ensemble

@@ -1,0 +1,340 @@
+"""Members: what Auto mixes. All read the same features; each says which, and how it learns.
+
+To add one, subclass `Member` as a frozen dataclass with a `start`, which returns a `Runner`: the member at work, which
+forecasts a round of all streams and learns it afterwards. The members here are linear filters, told apart by who shares:
+
+| sharing    | streams share                                    |
+|------------|--------------------------------------------------|
+| "tied"     | what similar streams have learned (MT-WRLS)      |
+| "separate" | nothing: a filter for each (WRLS)                |
+| "pooled"   | everything: one filter for all                   |
+
+Filters that are not tied can be one for each phase of the shortest season, on days off others than on working days.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+
+from braided.errors import InputError, NumericalError
+from braided.forecasting.rescue import progressive_or_reset
+from braided.forecasting.units import LARGEST_LEVEL
+from braided.forgetting import Exponential
+from braided.graph import TaskGraph
+from braided.learners import MTWRLS, WRLS, Learner
+from braided.types import Floats, Ints
+from braided.validate import insist_numbers
+
+Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
+Split: TypeAlias = Literal["", "phase", "phase, day off"]
+Scale: TypeAlias = Literal["plain", "asinh"]
+
+ROBUST = 5.0  # deviations beyond which an error counts for less
+CLIP_SCALED_AT = 10.0  # of targets in units of their own typical size
+RESIDUAL_LAGS = 2
+OWN = ("recent", "older", "level")
+NEAR = ("near", "near, older", "near, gap")
+MEAN = ("mean", "mean, older", "mean, gap")
+SEASONAL = ("seasons", "phases", "known")
+SMOOTH = ("bias", *OWN, *NEAR, *MEAN, *SEASONAL)
+ALL = (*SMOOTH, "waves")
+FEW = ("bias", "recent", "level", "near", "mean", *SEASONAL)  # for filters that see few samples each
+OF_OTHERS = {*NEAR, *MEAN, "others"}
+BENT = ("tied", "phases", "own phases")  # members that are there on the asinh scale, too
+OF_FEW_STREAMS = ("tied, long memory", "tied, scaled", "phases, days off", "own phases", "others", "others, residuals")
+
+
+@final
+@dataclass(frozen=True)
+class Start:
+    """What is known when a member starts."""
+
+    graph: TaskGraph  # of the streams, whose keys are 0, 1, …
+    groups: Mapping[str, int]  # where each group of features ends, as `_compiled.panel` lists them
+    alike: Ints  # (T, m) the most similar streams, −1 where there are fewer
+    n_phases: int  # of the shortest season
+
+    def columns(self, *names: str) -> Ints:
+        """Return the places of the features of these groups."""
+        for name in names:
+            if name not in self.groups:
+                raise InputError(f"no features {name!r}: there are {', '.join(self.groups)}")
+        starts = dict(zip(self.groups, [0, *self.groups.values()], strict=False))
+        return np.concatenate([np.arange(starts[name], self.groups[name]) for name in names])
+
+
+@final
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of all streams: what was known before each, and what came."""
+
+    X: Floats  # (n, T, F) features
+    y: Floats  # (n, T) changes in units, NaN where there is none
+    scale: Floats  # (n, T) typical change of the stream lately
+    phases: Ints  # (n,) of the shortest season
+    days_off: Ints  # (n,) 1 on weekends and holidays, where steps are of an hour or less
+    first: int  # number of the first round
+    forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
+
+    def one(self, i: int) -> Rounds:
+        """Return one of them."""
+        here = np.s_[i : i + 1]
+        arrays = {name: getattr(self, name)[here] for name in ("X", "y", "scale", "phases", "days_off")}
+        forecasts = {name: made[here] for name, made in self.forecasts.items()}
+        return Rounds(**arrays, first=self.first + i, forecasts=forecasts)
+
+
+class Runner(ABC):
+    """A member at work."""
+
+    breakdowns: int = 0
+
+    @abstractmethod
+    def forecast(self, rounds: Rounds) -> Floats:
+        """Return forecasts (1, T) of the changes of one round, from its features; NaN where there is none."""
+
+    @abstractmethod
+    def learn(self, rounds: Rounds) -> None:
+        """Learn the changes `y` of one round; those that are NaN did not come."""
+
+    @abstractmethod
+    def join(self, graph: TaskGraph, links: Mapping[int, float]) -> None:
+        """Make room for one more stream, the last of the graph; `links` are its similarities to others."""
+
+    @abstractmethod
+    def dump(self) -> dict[str, Any]:
+        """Return the state: arrays, learners, numbers and names."""
+
+    @abstractmethod
+    def restore(self, dumped: Mapping[str, Any]) -> None:
+        """Take over the state that `dump` returned; refuse one that does not fit with an InputError."""
+
+    def progressive(self, rounds: Rounds) -> Floats:
+        """Return forecasts (n, T) of the changes, each made before its round is learned."""
+        made = np.empty_like(rounds.y)
+        for i in range(len(made)):
+            made[i] = self.forecast(rounds.one(i))[0]
+            self.learn(rounds.one(i))
+        return made
+
+
+@dataclass(frozen=True)
+class Member(ABC):
+    """A part of Auto: its name, and the scale on which it sees the values.
+
+    On the scale "asinh" of values that are never negative, members see growth rather than amounts; where values are
+    negative, they are left out.
+    """
+
+    name: str
+
+    @property
+    def on(self) -> Scale:
+        """The scale on which it sees the values."""
+        return "plain"
+
+    @abstractmethod
+    def start(self, start: Start) -> Runner:
+        """Return the member at work, before the first round."""
+
+
+@final
+@dataclass(frozen=True)
+class Linear(Member):
+    """Linear filters on some of the features."""
+
+    sharing: Sharing
+    features: tuple[str, ...]
+    penalty: float = 100.0
+    forgetting: float = 0.998  # per round
+    by: Split = ""  # a filter for each of these
+    after: str = ""  # learns what this member leaves: its residuals
+    is_scaled: bool = False  # in units of the stream's typical change lately
+    sees_residuals: bool = False  # of the stream and of the most similar ones, in the last two rounds
+    is_robust: bool = True
+    scale: Scale = "plain"
+
+    @property
+    def on(self) -> Scale:
+        """The scale on which it sees the values."""
+        return self.scale
+
+    def start(self, start: Start) -> LinearRunner:
+        """Return the filters before the first round."""
+        return LinearRunner(self, start)
+
+
+@final
+class LinearRunner(Runner):
+    """The filters of a `Linear` member, and the last residuals if it sees them."""
+
+    def __init__(self, member: Linear, start: Start) -> None:
+        self.member, self.alike, self.n_phases = member, start.alike, start.n_phases
+        self.columns = start.columns(*member.features)
+        n_streams, m = start.alike.shape
+        more = RESIDUAL_LAGS * (1 + m) if member.sees_residuals else 0
+        self.residuals = np.zeros((RESIDUAL_LAGS, n_streams))
+        self.learner = self._learner(start, len(self.columns) + more)
+
+    def _learner(self, start: Start, d: int) -> Learner:
+        member, graph = self.member, start.graph
+        robust = {"robust": ROBUST, "noise": 1.0} if member.is_robust else {}
+        if member.sharing == "tied":
+            forgetting = Exponential(member.forgetting, per="round")
+            solver: Literal["local", "auto"] = "local" if graph.is_sparse else "auto"
+            return MTWRLS(graph, d, member.penalty, forgetting, solver=solver, **robust)
+        is_pooled = member.sharing == "pooled"
+        forgetting = Exponential(member.forgetting ** (1.0 / graph.n_tasks if is_pooled else 1.0), per="task")
+        filters = range(self.n_bins * (1 if is_pooled else graph.n_tasks))
+        return WRLS(filters, d, member.penalty, forgetting, **robust)
+
+    @property
+    def n_bins(self) -> int:
+        """The number of filters for a stream, or for all if they are pooled."""
+        return {"": 1, "phase": self.n_phases, "phase, day off": 2 * self.n_phases}[self.member.by]
+
+    def forecast(self, rounds: Rounds) -> Floats:
+        """Forecast every stream of one round."""
+        X, _, base, scale = self._samples(rounds)
+        try:
+            made = self.learner.predict_many(X.reshape(-1, X.shape[2]), self._filters(rounds))
+        except NumericalError:
+            return np.full_like(rounds.y, np.nan)
+        return _sane(np.asarray(made).reshape(rounds.y.shape) * scale + base)
+
+    def learn(self, rounds: Rounds) -> None:
+        """Learn one round."""
+        self.progressive(rounds)
+
+    def progressive(self, rounds: Rounds) -> Floats:
+        """Forecast every stream of each round, then learn those that came."""
+        n, T = rounds.y.shape
+        X, y, base, scale = self._samples(rounds)
+        if self.member.sees_residuals:
+            self.residuals = np.concatenate([self.residuals, np.nan_to_num(y)])[-RESIDUAL_LAGS:]
+        there = ~np.isnan(y)
+        target = np.clip(y / scale, -CLIP_SCALED_AT, CLIP_SCALED_AT) if self.member.is_scaled else y
+        numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
+        samples = X.reshape(n * T, -1), np.where(there, target, 0.0).ravel(), self._filters(rounds), numbers
+        made, breakdowns = progressive_or_reset(self.learner, *samples, there.astype(np.float64).ravel())
+        self.breakdowns += breakdowns
+        return _sane(made.reshape(n, T) * scale + base)
+
+    def _samples(self, rounds: Rounds) -> tuple[Floats, Floats, Floats, Floats]:
+        """The inputs, the changes less what the member before forecast, those forecasts, and the unit of both."""
+        X = rounds.X[:, :, self.columns]
+        base, scale = np.zeros(()), np.ones(())
+        if self.member.after:
+            base = np.nan_to_num(rounds.forecasts[self.member.after])
+        y = rounds.y - base
+        if self.member.sees_residuals:
+            X = np.concatenate([X, self._last_residuals(y)], axis=2)
+        if self.member.is_scaled:
+            scale = rounds.scale
+            X = X / scale[:, :, None]
+        return X, y, base, scale
+
+    def _filters(self, rounds: Rounds) -> Ints:
+        """Which filter each sample belongs to."""
+        n, T = rounds.y.shape
+        bins = np.zeros(n, np.int64) if not self.member.by else rounds.phases
+        if self.member.by == "phase, day off":
+            bins = bins + self.n_phases * rounds.days_off
+        own = np.zeros(T, np.int64) if self.member.sharing == "pooled" else self.n_bins * np.arange(T)
+        return (bins[:, None] + own).ravel()
+
+    def _last_residuals(self, residuals: Floats) -> Floats:
+        """Return the residuals (n, T, 2 + 2 m) of the last two rounds, of each stream and of those most similar."""
+        known = np.concatenate([self.residuals, np.nan_to_num(residuals)])
+        lags = np.stack([known[1:-1], known[:-2]], axis=2)  # (n, T, 2)
+        others = np.where(self.alike[:, :, None] >= 0, lags[:, self.alike], 0.0)  # (n, T, m, 2)
+        return np.concatenate([lags, others.reshape(*lags.shape[:2], -1)], axis=2)
+
+    def join(self, graph: TaskGraph, links: Mapping[int, float]) -> None:
+        """Add filters for the stream, if streams have filters of their own."""
+        self.residuals = np.hstack([self.residuals, np.zeros((RESIDUAL_LAGS, 1))])
+        self.alike = with_blank_row(self.alike)
+        n_filters = self.n_bins * (1 if self.member.sharing == "pooled" else graph.n_tasks)
+        keys = range(len(self.learner.tasks), n_filters)
+        for key in keys:
+            try:
+                self.learner.add_task(key, links if self.learner.shares else None)
+            except NumericalError:
+                self.learner.reset()
+                self.learner.add_task(key, links if self.learner.shares else None)
+                self.breakdowns += 1
+
+    def dump(self) -> dict[str, Any]:
+        """Return the filters and the last residuals."""
+        return {"learner": self.learner, "residuals": self.residuals}
+
+    def restore(self, dumped: Mapping[str, Any]) -> None:
+        """Take over filters of the same kind and size."""
+        learner, fresh = dumped["learner"], self.learner
+        insist_numbers(dumped["residuals"], "residuals", self.residuals.shape)
+        if type(learner) is not type(fresh) or learner.parameters != fresh.parameters:
+            raise InputError(f"the filters of {self.member.name!r} are of another kind")
+        if learner.tasks != fresh.tasks or learner.n_features != fresh.n_features:
+            raise InputError(f"the filters of {self.member.name!r} are of other streams or features")
+        self.learner, self.residuals = learner, dumped["residuals"]
+
+
+def with_blank_row(alike: Ints) -> Ints:
+    """Return the most similar streams with a row for one more, which has none."""
+    return np.vstack([alike, np.full((1, alike.shape[1]), -1)])
+
+
+def _sane(forecasts: Floats) -> Floats:
+    """Forecasts in units, NaN where one is absurd."""
+    forecasts[~(np.abs(forecasts) <= LARGEST_LEVEL)] = np.nan
+    return forecasts
+
+
+def default_members(
+    n_seasons: int, is_short: bool, n_alike: int, are_many: bool, sharing: bool = True, robust: bool = True
+) -> tuple[Linear, ...]:
+    """Return Auto's members: fewer where there is no season, steps are longer than an hour, or streams are many.
+
+    Without sharing, the same kinds of filters see a stream's own past and nothing else, and serve one stream each.
+    """
+    own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0)
+    tied = Linear("tied", "tied", ALL)
+    phases = Linear("phases", "pooled", FEW, forgetting=0.99, by="phase", after="tied")
+    others = Linear("others", "separate", ("others",), forgetting=0.999, is_robust=False)
+    members = [
+        own,
+        Linear("neighbours", "tied", ("bias", *OWN, *NEAR, *MEAN, "known"), forgetting=1.0),
+        tied,
+        replace(tied, name="tied, long memory", penalty=1000.0, forgetting=1.0),
+        Linear("separate", "separate", SMOOTH, 30.0),
+        Linear("pooled", "pooled", SMOOTH, 10.0),
+        Linear("tied, scaled", "tied", SMOOTH, is_scaled=True),
+        phases,
+        replace(phases, name="phases, days off", by="phase, day off", penalty=300.0),
+        replace(phases, name="own phases", sharing="separate"),
+        others,
+        replace(others, name="others, residuals", after="tied", sees_residuals=True),
+    ]
+    if not are_many:
+        on_asinh = [replace(one, name=f"{one.name} (asinh)", scale="asinh") for one in members if one.name in BENT]
+        members += [replace(one, after="tied (asinh)" if one.after else "") for one in on_asinh]
+    left_out = {name for name in OF_FEW_STREAMS if are_many}
+    if not n_alike:
+        left_out |= {"others", "others, residuals"}
+    if not sharing:
+        left_out |= {"neighbours", "separate", "pooled", "others", "others, residuals", "own phases"}
+    kept = [one for one in members if one.name not in left_out and (n_seasons or not one.by)]
+    kept = [one for one in kept if is_short or one.by != "phase, day off"]
+    kept = kept if robust else [replace(one, is_robust=False) for one in kept]
+    return tuple(kept if sharing else map(_alone, kept))
+
+
+def _alone(member: Linear) -> Linear:
+    """Return the member that sees nothing of other streams."""
+    features = tuple(name for name in member.features if name not in OF_OTHERS)
+    return replace(member, sharing="separate", features=features)

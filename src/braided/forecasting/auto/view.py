@@ -1,0 +1,187 @@
+"""View: the values of all streams on one scale, with units, similar streams and features of their own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+import numpy as np
+import scipy.sparse as sparse
+
+from braided._compiled.clip import clip_features_inplace
+from braided._compiled.panel import (
+    RULES,
+    Calendar,
+    Described,
+    Panel,
+    Ties,
+    describe_inplace,
+    feature_groups,
+    fresh_panel,
+)
+from braided._compiled.panel import progressive_inplace as describe_rounds_inplace
+from braided.errors import InputError
+from braided.forecasting.auto.members import Start, with_blank_row
+from braided.forecasting.auto.seasons import Seasons
+from braided.forecasting.units import Units
+from braided.graph import TaskGraph
+from braided.types import Floats, Ints
+from braided.validate import insist_integers, insist_numbers
+
+DENSE_UP_TO = 30  # streams; of more, each is tied to the most similar
+TIED_TO = 20
+MOST_ALIKE = 19  # streams that members see one by one
+RIDGE = 0.1
+ASINH_AT = 3.0  # times the value, over the median: nearly a logarithm from there on
+LARGEST_ASINH = 50.0
+LEAST_REACH = 11  # rounds
+
+
+@final
+class View:
+    """Values as levels, plain or on the asinh scale; `medians` are empty on the plain one."""
+
+    def __init__(
+        self, units: Units, graph: TaskGraph, alike: Ints, medians: Floats, seasons: Seasons, n_given: int
+    ) -> None:
+        self.units, self.graph, self.alike, self.medians = units, graph, alike, medians
+        self.seasons, self.n_given = seasons, n_given
+        self.ties = self._ties()
+        waves, n_seasons = int(seasons.waves.sum()), len(seasons.lengths)
+        self.groups = feature_groups(waves, n_seasons, self.alike.shape[1], n_given)
+        n_rounds = max(seasons.reach, LEAST_REACH) + 2
+        self.panel = fresh_panel(graph.n_tasks, n_rounds, int(seasons.bins[-1]))
+        self.squares, self.seen = np.zeros((graph.n_tasks, self.n_features)), np.zeros(graph.n_tasks)
+
+    @classmethod
+    def measure(cls, head: Floats, seasons: Seasons, n_given: int, sharing: bool, is_asinh: bool = False) -> Self:
+        """Measure units and similarities on the first rounds (h, T)."""
+        medians = positive_medians(head) if is_asinh else np.empty(0)
+        values = _scaled(head, medians)
+        graph = similar_streams(values) if sharing else TaskGraph.independent(range(head.shape[1]), ridge=RIDGE)
+        return cls(Units.measure(values), graph, most_alike(graph), medians, seasons, n_given)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.groups["others"]
+
+    @property
+    def is_asinh(self) -> bool:
+        """Whether it is on the asinh scale."""
+        return self.medians.size > 0
+
+    @property
+    def start(self) -> Start:
+        """What members need to start."""
+        return Start(self.graph, self.groups, self.alike, self.seasons.n_phases)
+
+    def _ties(self) -> Ties:
+        links = sparse.csr_array(self.graph.similarity)
+        links.sort_indices()
+        places = links.indptr.astype(np.int64), links.indices.astype(np.int64)
+        return Ties(*places, links.data, self.alike, self.seasons.waves, self.seasons.bins, self.seasons.known_from)
+
+    def describe(self, calendar: Calendar, values: Floats, given: Floats) -> Described:
+        """Return features, rules and targets of rounds of values (n, T), and take these up."""
+        n, T = values.shape
+        made = self._described(n)
+        describe_rounds_inplace(self.panel, self.ties, calendar, self.inward(values), given, made)
+        clip_features_inplace(made.X.reshape(n * T, -1), self.squares, self.seen, np.tile(np.arange(T), n), True)
+        return made
+
+    def describe_next(self, calendar: Calendar, given: Floats) -> Described:
+        """Return the features and rules of the round to come, whose values are not known yet."""
+        made = self._described(1)
+        back, phase, angle, _ = (array[0] for array in calendar)
+        describe_inplace(self.panel, self.ties, back, phase, angle, given[0], made.X[0], made.rules[0])
+        clip_features_inplace(made.X[0], self.squares, self.seen, np.arange(len(self.seen)), False)
+        made.last[0], made.scale[0] = self.panel.last, self.panel.scale
+        made.y[0] = np.nan
+        return made
+
+    def _described(self, n: int) -> Described:
+        T, n_rules = self.graph.n_tasks, RULES + 2 * len(self.seasons.lengths)
+        return Described(np.empty((n, T, self.n_features)), np.empty((n, T, n_rules)), *np.empty((3, n, T)))
+
+    def inward(self, values: Floats) -> Floats:
+        """Return values (…, T) as levels; NaN where one is too large."""
+        return self.units.inward(_scaled(values, self.medians))
+
+    def outward(self, levels: Floats) -> Floats:
+        """Return levels (…, T) as values."""
+        values: Floats = levels * self.units.scale + self.units.centre
+        if self.is_asinh:
+            values = np.sinh(np.clip(values, -LARGEST_ASINH, LARGEST_ASINH)) * self.medians / ASINH_AT
+        return values
+
+    def join(self, graph: TaskGraph, values: Floats) -> None:
+        """Make room for one more stream, the last of the graph; its units are measured on its last values (m,)."""
+        if self.is_asinh:
+            typical = np.median(values[values > 0.0]) if (values > 0.0).any() else np.median(self.medians)
+            self.medians = np.append(self.medians, typical)
+        own = _scaled(values, self.medians[-1:])
+        self.units, self.graph, self.alike = self.units.joined(own), graph, with_blank_row(self.alike)
+        self.ties = self._ties()
+        levels = (own - self.units.centre[-1]) / self.units.scale[-1]
+        self.panel = self.panel.with_stream(levels[:, None])
+        self.squares, self.seen = np.pad(self.squares, ((0, 1), (0, 0))), np.append(self.seen, 0.0)
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that is measured and remembered."""
+        names = ("units", "graph", "medians", "alike", "squares", "seen")
+        return {name: getattr(self, name) for name in names} | {"panel": self.panel._asdict()}
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any], seasons: Seasons, n_given: int) -> Self:
+        """Return what was dumped; refuse parts that do not fit together with an InputError."""
+        units, graph, medians = dumped["units"], dumped["graph"], dumped["medians"]
+        if not isinstance(units, Units) or not isinstance(graph, TaskGraph) or len(units.centre) != graph.n_tasks:
+            raise InputError("the units and the graph of a view are of other streams")
+        insist_numbers(medians, "medians", (graph.n_tasks if medians.size else 0,))
+        alike = dumped["alike"]
+        insist_integers(alike, "alike", (graph.n_tasks, np.shape(alike)[1]), -1, graph.n_tasks - 1)
+        view = cls(units, graph, alike, medians, seasons, n_given)
+        insist_numbers(dumped["squares"], "squares", view.squares.shape)
+        insist_numbers(dumped["seen"], "seen", view.seen.shape)
+        for name, fresh in view.panel._asdict().items():
+            insist_numbers(dumped["panel"][name], name, fresh.shape, missing=True)
+        view.panel = Panel(**dumped["panel"])
+        view.squares, view.seen = dumped["squares"], dumped["seen"]
+        return view
+
+
+def _scaled(values: Floats, medians: Floats) -> Floats:
+    return np.arcsinh(ASINH_AT * values / medians) if medians.size else values
+
+
+def similar_streams(values: Floats) -> TaskGraph:
+    """Return the graph of the streams, by rank correlations of their changes; a few are all tied to each other."""
+    n_streams = values.shape[1]
+    if n_streams == 1:
+        return TaskGraph.independent([0], ridge=RIDGE)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "no similarity")
+        return TaskGraph.from_history(values, k=TIED_TO if n_streams > DENSE_UP_TO else None, ridge=RIDGE)
+
+
+def most_alike(graph: TaskGraph) -> Ints:
+    """Return the most similar streams of each (T, m), the most similar first; −1 where a sparse graph has fewer."""
+    n_streams, m = graph.n_tasks, min(MOST_ALIKE, graph.n_tasks - 1)
+    if not graph.is_sparse:
+        itself = np.diag(np.full(n_streams, np.inf))
+        return np.argsort(itself - graph.similarity, axis=1, kind="stable")[:, :m]
+    links = sparse.csr_array(graph.similarity)
+    alike = np.full((n_streams, min(m, int(np.diff(links.indptr).max(initial=0)))), -1)
+    for t in range(n_streams):
+        row = slice(links.indptr[t], links.indptr[t + 1])
+        order = np.argsort(-links.data[row], kind="stable")[: alike.shape[1]]
+        alike[t, : len(order)] = links.indices[row][order]
+    return alike
+
+
+def positive_medians(head: Floats) -> Floats:
+    """Return the median of each stream's positive values; that of all streams where it has none."""
+    everyone = np.median(head[head > 0.0])
+    return np.array([np.median(column[column > 0.0]) if (column > 0.0).any() else everyone for column in head.T])

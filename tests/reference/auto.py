@@ -1,0 +1,136 @@
+"""Auto's features, rules and mixture, one stream and one round at a time, straight from their docstrings."""
+
+import numpy as np
+
+
+def changes_of(Z):
+    """D, NaN in the first round."""
+    return np.vstack([np.full((1, Z.shape[1]), np.nan), np.diff(Z, axis=0)])
+
+
+def at(values, r, t):
+    """The value of round r, 0 where it is missing or before the first round."""
+    return 0.0 if r < 0 or np.isnan(values[r, t]) else values[r, t]
+
+
+def mean_near(values, S, r, t):
+    """Mean over the neighbours of what is there, NaN if nothing is."""
+    weights = np.where(np.isnan(values[r]), 0.0, S[t]) if r >= 0 else np.zeros(len(S))
+    return np.nansum(weights * values[r]) / weights.sum() if weights.sum() > 0.0 else np.nan
+
+
+def mean_all(values, r, most=np.inf):
+    """Mean over all streams of what is there, clipped; 0 if nothing is."""
+    there = values[r][~np.isnan(values[r])] if r >= 0 else np.empty(0)
+    return np.clip(there, -most, most).mean() if len(there) else 0.0
+
+
+def obvious_features(Z, S, alike, back, phase, angle, waves, known_from, r, t):
+    """The features of stream t before round r."""
+    D = changes_of(Z)
+    last, x = r - 1, [1.0]
+    x += [at(D, r - k, t) if r >= 4 * k else 0.0 for k in range(1, 10)] + [at(Z, last, t)]
+    x += [np.nan_to_num(mean_near(D, S, r - k, t)) for k in range(1, 4)]
+    x += [np.nan_to_num(mean_near(Z, S, last, t) - Z[last, t]) if r else 0.0]
+    x += [mean_all(D, r - k, 10.0) for k in (1, 2)] + [np.nan_to_num(mean_all(Z, last) - Z[last, t]) if r else 0.0]
+    for s in range(back.shape[1]):
+        then = r - back[r, s]
+        if back[r, s] > 0 and r >= known_from[s]:
+            near = np.nan_to_num(mean_near(D, S, then, t))
+            x += [np.nan_to_num(Z[then, t] - Z[last, t]), at(D, then, t), at(D, then - 1, t), near]
+        else:
+            x += [0.0] * 4
+    for s in range(back.shape[1]):
+        visits = [D[m, t] for m in range(r) if phase[m, s] == phase[r, s] and not np.isnan(D[m, t])]
+        fades = 0.9 ** np.arange(len(visits))[::-1]
+        x += [fades @ visits / (fades.sum() + 0.5) if visits else 0.0]
+    for s in range(back.shape[1]):
+        for k in range(1, waves[s] + 1):
+            x += [np.cos(2 * np.pi * k * angle[r, s]), np.sin(2 * np.pi * k * angle[r, s])]
+    x += [1.0] + [np.clip(at(D, r - k, t), -10, 10) for k in (1, 2, 3)] + [centred(Z, last, t)]
+    for o in alike[t]:
+        x += [np.clip(at(D, r - k, o), -10, 10) for k in (1, 2)] + [centred(Z, last, o)] if o >= 0 else [0.0] * 3
+    return np.array(x)
+
+
+def centred(Z, last, t):
+    """The last level less its running mean; 0 where it is missing."""
+    if last < 0 or np.isnan(Z[last, t]):
+        return 0.0
+    mean = 0.0
+    for n, z in enumerate((z for z in Z[: last + 1, t] if not np.isnan(z)), start=1):
+        mean += (z - mean) * max(1.0 / n, 1.0 - 0.5 ** (1.0 / 500.0))
+    return Z[last, t] - mean
+
+
+def faded_mean(values, rate, start):
+    """Exponential mean of the values."""
+    for value in values:
+        start += rate * (value - start)
+    return start
+
+
+def obvious_rules(Z, back, r, t):
+    """What each rule forecasts for stream t before round r."""
+    D = changes_of(Z)
+    levels, changes = Z[:r, t][~np.isnan(Z[:r, t])], D[:r, t][~np.isnan(D[:r, t])]
+    last = levels[-1] if len(levels) else np.nan
+    means = [mean_all(D, m, 10.0) for m in range(r)]
+    made = [0.0]
+    made += [levels.mean() - last, faded_mean(levels[1:], 0.2, levels[0]) - last] if len(levels) else [np.nan] * 2
+    made += [changes.mean(), faded_mean(changes, 0.1, 0.0)] if len(changes) else [np.nan] * 2
+    made += [means[-1], faded_mean(means, 0.3, 0.0)] if r else [np.nan] * 2
+    for ago in back[r]:
+        made += [Z[r - ago, t] - last, D[r - ago, t]] if 0 < ago <= r else [np.nan] * 2
+    return np.array(made)
+
+
+def obvious_scales(Z, r, t):
+    """The typical change of stream t before round r."""
+    scale = 1.0
+    for change in changes_of(Z)[:r, t]:
+        if not np.isnan(change):
+            scale = max(np.sqrt(0.97 * scale**2 + 0.03 * np.clip(change, -10 * scale, 10 * scale) ** 2), 0.05)
+    return scale
+
+
+def obvious_mixture(forecasts, y, prior):
+    """Forecasts (n, T) of a mixture of members' forecasts (n, T, K)."""
+    n, T, K = forecasts.shape
+    E, V, L = np.zeros((3, T + 1, K))
+    squares, made = np.ones((2, T)), np.empty((n, T))
+
+    def rates(row):
+        with np.errstate(divide="ignore"):
+            return np.where(V[row] > 0, np.minimum(0.5 / E[row], np.sqrt(np.log(K) / V[row])), 0.5)
+
+    def learn(row, r, awake):
+        E[row, awake] = np.maximum(E[row, awake], np.abs(r[awake]))
+        V[row, awake] += r[awake] ** 2
+        L[row, awake] += (r * (1 + rates(row) * r))[awake]
+
+    for i in range(n):
+        weights = np.array([prior * rates(row) * np.exp(-rates(row) * L[row]) for row in range(T + 1)])
+        awake = ~np.isnan(forecasts[i])
+        common = np.full((T, K), np.nan)
+        for t in range(T):
+            f = np.where(awake[t], forecasts[i, t], 0.0)
+            both = [(w * awake[t]) @ f / (w @ awake[t]) if awake[t].any() else 0.0 for w in (weights[t], weights[T])]
+            made[i, t] = sum(both) / 2
+            if np.isnan(y[i, t]):
+                continue
+            for own, mean in enumerate(both):
+                q = np.sqrt(squares[own, t])
+                error = np.clip(mean - y[i, t], -5 * q, 5 * q)
+                r = 2 * error * np.clip(f - mean, -5 * q, 5 * q) / q**2
+                if own == 1:
+                    common[t, awake[t]] = r[awake[t]]
+                elif i >= 2:
+                    learn(t, r, awake[t])
+                squares[own, t] = max(0.99 * q**2 + 0.01 * error**2, 1e-12)
+        some = ~np.isnan(common).all(axis=0)
+        if i >= 2 and some.any():
+            mean = np.zeros(K)
+            mean[some] = np.nanmean(common[:, some], axis=0)
+            learn(T, mean, some)
+    return made
