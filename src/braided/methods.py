@@ -31,7 +31,8 @@ from braided.errors import InputError
 from braided.evaluation import PROTOCOLS, Protocol
 from braided.features import Lags
 from braided.features.lags import Samples
-from braided.forecasting import Parameters
+from braided.forecasting import Engine, Parameters
+from braided.forecasting.auto import AutoEngine
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph
 from braided.kernels import rbf
@@ -80,7 +81,10 @@ class Inputs:
 @final
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A way to forecast: a learner with its grid, or a rule without a model: a baseline."""
+    """A way to forecast: a learner with its grid, a rule without a model (a baseline), or a forecaster.
+
+    A learner and a rule see samples, which `inputs` make; a forecaster takes the streams' values as they are.
+    """
 
     name: str
     title: str
@@ -90,6 +94,7 @@ class Method:
     inputs: Inputs = Inputs()
     _: KW_ONLY
     naive: Callable[[Samples], Floats] | None = None
+    forecaster: Callable[..., Engine] | None = None  # made by a `braided.forecasting.Auto` and options of its engine
     paper: bool = False  # among the nine methods of the paper's tables
     shares: bool = True  # whether tasks learn from each other
     robust: bool = False  # whether `make` takes `robust` and `noise`, so that wild values have little weight
@@ -101,6 +106,11 @@ class Method:
     def protocols(self) -> tuple[Protocol, ...]:
         """The protocols in which it forecasts."""
         return PROTOCOLS[:1] if self.batch else PROTOCOLS
+
+    @property
+    def sees_samples(self) -> bool:
+        """Whether it can be tuned, and run in a study."""
+        return self.forecaster is None
 
     @property
     def family(self) -> str:
@@ -178,6 +188,8 @@ def _methods() -> Iterator[Method]:
     first, then = {"hidden": (20.0,)}, {"hidden": (10.0, 50.0, 100.0)}
     mt_linear, linear = partial(MTOSLSSVR, kernel="linear"), partial(OSLSSVR, kernel="linear")
     # fmt: off
+    yield Method("auto", "Auto", "the default of run and live: rules and learners, seasonal or not, mixed by their past "
+                 "errors; nothing to tune", forecaster=AutoEngine)
     yield Method("mt-wrls", "MT-WRLS", "multi-task weighted recursive least squares: exact after every sample",
                  MTWRLS, (own | graph,), robust=True, paper=True)
     yield Method("mt-oslssvr", "MT-OSLSSVR", "the kernel form of MT-WRLS on a sparse dictionary, linear kernel",
@@ -223,6 +235,7 @@ def _methods() -> Iterator[Method]:
 
 
 METHODS = {method.name: method for method in _methods()}
+AUTO = METHODS["auto"]
 
 
 def register(method: Method) -> None:
@@ -236,10 +249,8 @@ def register(method: Method) -> None:
         raise InputError(f"there is a method {method.name!r} already: choose another name")
     if not isinstance(method.name, str) or not re.fullmatch(r"[\w.+-]+", method.name):
         raise InputError(f"the name of a method is {method.name!r:.80}: use letters, digits, '-', '_', '+' and '.'")
-    if callable(method.make) == callable(method.naive):
-        raise InputError(
-            f"{method.name} has {'both make and' if method.make else 'neither make nor'} naive: give one of them"
-        )
+    if sum(map(callable, (method.make, method.naive, method.forecaster))) != 1:
+        raise InputError(f"{method.name} has not one of make, naive and forecaster: give one of them")
     if not isinstance(method.stages, tuple) or not all(isinstance(stage, Mapping) for stage in method.stages):
         raise InputError(f"{method.name}: stages is {method.stages!r:.80}: give a tuple of grids, one a stage")
     for name, values in (item for stage in method.stages for item in stage.items()):
@@ -249,6 +260,11 @@ def register(method: Method) -> None:
             real(value, f"{method.name}: {name}")
     count(method.every, "every")
     METHODS[method.name] = method
+
+
+def methods_on_samples() -> tuple[str, ...]:
+    """Return the names of the methods that can be tuned, and run in a study."""
+    return tuple(name for name, method in METHODS.items() if method.sees_samples)
 
 
 def find_method(name: str) -> Method:

@@ -49,11 +49,11 @@ def study(
     """
     from braided.datasets import EMBEDDED, open_panel
     from braided.report import insist_own_pages, write_report
-    from braided.study import METHODS, plan_for
+    from braided.study import plan_for
     from braided.study.plan import WINDOWS
 
     began = perf_counter()
-    names = split(methods) or (QUICK if quick else tuple(METHODS))
+    names = split(methods) or (QUICK if quick else ())
     panels = [open_panel(name, seed) for name in data or EMBEDDED]
     count = windows or (QUICK_WINDOWS if quick else WINDOWS)
     plans = [plan_for(panel, count, seed, names) for panel in panels]  # before anything is run

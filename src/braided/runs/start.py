@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, final
 
 from braided.errors import FileError, InputError, unreadable
 from braided.files import as_json, mark_of, write_whole
 from braided.forecasting import Choice, Engine, LearnerEngine, LiveRounds, Origin, Parameters, Position, Trial
+from braided.forecasting.auto import Auto, AutoEngine
 from braided.forecasting.clock import NEVER, as_stamps
-from braided.methods import Method, find_method, sees_level, with_level
+from braided.methods import AUTO, Method, find_method, sees_level, with_level
 from braided.printable import counted
 from braided.runs.trials import SINGLE, Progress, methods_for, search, silent
 from braided.runs.tuning_period import TuningPeriod
@@ -27,9 +28,10 @@ CHOICE_MARK = mark_of("choice")
 @final
 @dataclass(frozen=True)
 class Settings:
-    """What decides the forecasts of a table."""
+    """What decides the forecasts of a table: by Auto, or by the best of some methods in a tuning period."""
 
-    methods: tuple[str, ...] = ()  # to choose among; defaults to `trials.DEFAULT_METHODS`
+    methods: tuple[str, ...] = (AUTO.name,)  # or those to choose among; () for `trials.DEFAULT_METHODS`
+    auto: Auto = Auto()
     parameters: Parameters = field(default_factory=dict)  # of the one method, instead of a search
     single: Parameters = field(default_factory=dict)  # of the baseline, likewise
     tune: float = 0.2  # the leading share
@@ -48,11 +50,46 @@ class Settings:
         share(self.coverage, "coverage")
         if self.lags is not None:
             count(self.lags, "lags")
+        if self.is_auto:
+            self._insist_nothing_to_tune()
+            return
+        if self.auto != Auto():
+            raise InputError(
+                "seasons, time zone, holidays, bounds and comparison belong to Auto: leave them out, or the methods "
+                "(--method)"
+            )
         methods = methods_for(self.methods)  # refuses an unknown one, before anything is read
         if self.parameters and len(self.methods) != 1:
             raise InputError("parameters belong to one method: name it (--method)")
         if self.parameters:
             _checked(methods[0], self.parameters)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether Auto forecasts, which needs no tuning period."""
+        return self.methods == (AUTO.name,)
+
+    def _insist_nothing_to_tune(self) -> None:
+        plain = {one.name: one.default for one in fields(self)}
+        reasons = {
+            "tune": ("--tune", "which tunes nothing"),
+            "how": ("--search", "which tunes nothing"),
+            "lags": ("--lags", "which has its own features"),
+            "logarithm": ("--log", "which has members that see growth, and scores in the values' own units"),
+            "keep_constant": ("--keep-constant", "which takes constant streams like any others"),
+            "parameters": ("--parameters", "which has none to give"),
+        }
+        for name, (option, why) in reasons.items():
+            if getattr(self, name) != plain[name] and (name != "parameters" or self.parameters):
+                raise InputError(f"{option} has no meaning for Auto, {why}: leave it out, or name methods (--method)")
+
+
+def fresh_auto(settings: Settings, source: str, columns: Columns | None, n_extras: int, timezone: str | None) -> Engine:
+    """Return an engine of Auto that has learned nothing yet, with its origin; a table may know its own time zone."""
+    auto = replace(settings.auto, timezone=settings.auto.timezone or timezone, robust=settings.robust)
+    position = Position(NEVER, 0, 0)
+    origin = Origin(source, columns, None, None, settings.without, position)
+    return AutoEngine(auto, n_extras=n_extras, coverage=settings.coverage, origin=origin)
 
 
 def choose(
@@ -113,6 +150,8 @@ def start(
 def chosen(forecaster: Engine) -> str:
     """Say which method was chosen, and how good it was in the tuning period."""
     choice = forecaster.origin.choice
+    if isinstance(forecaster, AutoEngine):
+        return forecaster.in_words()
     if choice is None:
         return f"Made by hand: {forecaster.name}."
     best, single = choice.best, choice.single

@@ -1,7 +1,7 @@
 """A table through a forecaster, from the choice of a method to a file of forecasts.
 
-Methods are tuned and the graph is built on the tuning period, the leading share of the rounds. Every forecast after it
-counts: it is made before its value is learned, and written to the file. The model is saved now and then; a run that was
+Every forecast is made before its value is learned, and written to the file. Auto forecasts from the second round on;
+other methods are tuned on the tuning period, the leading share of the rounds, and forecasts after it count. The model is saved now and then; a run that was
 killed goes on from there and ends with the same bytes.
 """
 
@@ -33,7 +33,7 @@ from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.processes import workers
 from braided.runs.output import FORECAST_COLUMNS, ForecastFile, forecasts_mark
-from braided.runs.start import Settings, choose, load_forecaster, start
+from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, start
 from braided.runs.trials import TRIALS_MARK, Progress, silent
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import MODEL_MARK, save
@@ -161,6 +161,12 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "changed": str(np.datetime64(rounds.changed, "ns")),
         "columns": rounds.columns.describe(),
         "--method": settings.methods,
+        "--season": settings.auto.seasons,
+        "--timezone": settings.auto.timezone,
+        "--holidays": settings.auto.holidays,
+        "--min": settings.auto.low,
+        "--max": settings.auto.high,
+        "--compare": settings.auto.compares,
         "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
         "--tune": settings.tune,
         "search": settings.how,
@@ -234,8 +240,13 @@ def chunks_of(rounds: Rounds, without: tuple[str, ...] = ()) -> Iterator[Chunk]:
 
 
 def _basis(rounds: Rounds, settings: Settings, progress: Progress) -> Basis:
-    progress("reading the tuning period", 0.0)
-    return load_forecaster(Path(settings.model)) if settings.model else read_tuning_period(rounds, settings)
+    if settings.model:
+        return load_forecaster(Path(settings.model))
+    progress("reading the first rounds", 0.0)
+    if not settings.is_auto:
+        return read_tuning_period(rounds, settings)
+    next(chunks_of(rounds, settings.without), None)  # so that a table that can't be read leaves nothing behind
+    return fresh_auto(settings, rounds.name, rounds.columns, len(rounds.columns.features), rounds.timezone)
 
 
 def _started(
@@ -264,6 +275,7 @@ def _advance(forecaster: Engine, chunk: Chunk, is_utc: bool, keep: Callable[[For
     if forecaster.origin.is_utc not in (None, is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
         raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
+    forecaster.origin = replace(forecaster.origin, is_utc=is_utc)
     position = forecaster.origin.position
     tuning_end = NEVER if position is None else position.tuning_end
     known, tuned = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, tuning_end], side="right").tolist()

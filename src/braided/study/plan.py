@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from braided.errors import InputError
-from braided.methods import METHODS, Clock, find_method
+from braided.methods import METHODS, Clock, find_method, methods_on_samples
 from braided.tables import Panel
 from braided.types import Flags, Floats
 from braided.validate import LARGEST_VALUE, count
@@ -39,13 +39,14 @@ class Plan:
     logarithm: bool = False  # of the levels, so that differences are growth rates
     forgetting: tuple[float, ...] = PAPER_FORGETTING  # what σ is tuned among
     per: Clock = "sample"  # what MT-WRLS forgets by; single filters by their own samples
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...] = field(default_factory=methods_on_samples)
 
     def __post_init__(self) -> None:
         for name, least in {"length": SHORTEST_WINDOW, "lags": 1, "seed": 0}.items():
             count(getattr(self, name), name, least)
         for name in self.methods:
-            find_method(name)
+            if not find_method(name).sees_samples:
+                raise InputError(f"{name} is no method of the paper's study, whose windows hold samples: leave it out")
         known = [name for name in METHODS if name in self.methods]
         object.__setattr__(self, "methods", tuple(known))
         if not known:
@@ -82,10 +83,10 @@ def splits_of(length: int) -> dict[str, int]:
     return {name: round(share * length) for name, share in TUNING_SHARES.items()}
 
 
-def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = tuple(METHODS)) -> Plan:
+def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = ()) -> Plan:
     """Return the plan for a panel: the paper's, or that for yearly incomes; `windows` windows, or as many as fit."""
     count(windows, "windows")
-    plan = Plan(panel.name, starts=(), seed=seed, methods=methods)
+    plan = Plan(panel.name, starts=(), seed=seed, methods=methods or methods_on_samples())
     if panel.name == "us-incomes":
         return _incomes(plan, len(panel.times))
     _insist_squares_fit(panel)

@@ -14,7 +14,8 @@ from braided.report.common.page import Section, write_page
 from braided.report.common.style import COLOURS
 from braided.report.study.pictures import pictures
 from braided.report.study.tables import findings, tables
-from braided.study import METHODS, Results
+from braided.methods import METHODS, methods_on_samples
+from braided.study import Results
 
 
 def write_report(studies: Sequence[Results], folder: Path) -> Path:
@@ -74,6 +75,6 @@ def _command(results: Results) -> str:
     known = results.name in (*EMBEDDED, "synthetic")
     words = ["braided", "study", "--data", shlex.quote(results.name) if known else "FILE"]
     words += ["--windows", str(results.windows), "--seed", str(results.about["seed"])]
-    if len(results.methods) < len(METHODS):
+    if len(results.methods) < len(methods_on_samples()):
         words += ["--methods", ",".join(method.name for method in results.methods)]
     return " ".join(words)
