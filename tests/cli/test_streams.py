@@ -17,6 +17,8 @@ import pytest
 import braided as bd
 from braided.cli import main
 from braided.cli.live import Notes
+from braided.cli.options import BUILT_IN
+from braided.datasets import EMBEDDED
 from braided.report import Summary
 from tests.cli.test_cli import braided
 from tests.runs.bad_lines import mixed
@@ -132,7 +134,8 @@ def test_parameters_are_tuned_once_and_used_later(tmp_path):
 def test_data_are_listed_written_and_run_by_name(tmp_path):
     listed = braided("data")
     assert listed.returncode == 0, listed.stderr
-    assert "la-haute-borne" in listed.stdout
+    assert {*EMBEDDED, "synthetic"} <= set(listed.stdout.split())
+    assert BUILT_IN.replace(" or ", ", ").split(", ") == [*EMBEDDED, "synthetic"]
     assert "wind-toolkit" in listed.stdout
     out = braided("data", "export", "us-incomes", tmp_path / "incomes.csv")
     assert out.returncode == 0, out.stderr

@@ -81,12 +81,12 @@ def test_an_unknown_method_is_told_the_nearest(wrong, near):
 
 def test_what_cannot_be_planned_is_told():
     short = wind_field(seed=0, steps=39, sites=2)
-    with pytest.raises(bd.InputError, match="longest stretch in which no task lacks a value has 39 steps"):
+    with pytest.raises(bd.InputError, match="evenly spaced stretch in which no task lacks a value has 39 steps"):
         plan_for(short)
     values = wind_field(seed=0, steps=300, sites=2).values.copy()
     values[::10, 0] = np.nan
     gaps = Panel("gaps", ("a", "b"), np.arange(300), values, "made up")
-    with pytest.raises(bd.InputError, match="gaps: the longest stretch in which no task lacks a value has 9 steps"):
+    with pytest.raises(bd.InputError, match=r"gaps: the longest evenly spaced stretch .* has 9 steps"):
         plan_for(gaps)
     still = Panel("still", ("a", "b"), np.arange(100), np.r_[values[:40, [1, 1]], np.ones((60, 2))], "made up")
     with pytest.raises(bd.InputError, match="still has no window of 100 complete steps"):

@@ -37,6 +37,8 @@ def test_la_haute_borne_has_the_runs_it_should():
     [
         ("la-haute-borne", "la_haute_borne_4turbines_10min.csv.gz", ("timestamp", "site", "wind_speed"), 0.01),
         ("us-incomes", "us_state_incomes_annual.csv.gz", ("year", "state", "income"), 1.0),
+        ("us-employment", "us_employment_monthly.csv.gz", ("timestamp", "sector", "employed"), 0.1),
+        ("melbourne-pedestrians", "melbourne_pedestrians_hourly.csv.gz", ("timestamp", "sensor", "count"), 1.0),
     ],
 )
 def test_embedded_data_are_those_of_the_source(name, file, columns, unit):
@@ -47,6 +49,64 @@ def test_embedded_data_are_those_of_the_source(name, file, columns, unit):
     panel = embedded(name)
     assert panel.tasks == tuple(wide.columns)
     np.testing.assert_allclose(panel.values, wide.to_numpy(float), atol=unit / 2 + 1e-9)
+    if panel.times.dtype.kind == "M":
+        times = pd.to_datetime(wide.index, utc=True)
+        assert (times.tz_localize(None) == pd.DatetimeIndex(panel.times)).all()
+
+
+def test_employment_and_pedestrians_are_what_they_say():
+    employment, walkers = embedded("us-employment"), embedded("melbourne-pedestrians")
+    assert employment.values.shape == (357, 145)
+    assert len(set(employment.tasks)) == 145
+    assert not np.isnan(employment.values).any()
+    months = employment.times.astype("datetime64[M]")
+    assert (np.diff(months) == np.timedelta64(1, "M")).all()
+    assert employment.complete_runs(1) == [(0, 357)]  # months are evenly spaced
+    assert walkers.values.shape == (17_542, 4)
+    missing = np.isnan(walkers.values).mean(axis=0)
+    assert missing.max() == pytest.approx(0.17, abs=0.005)
+    assert missing.min() < 0.001
+    assert "CC BY 4.0" in walkers.source
+
+
+def test_pedestrians_alone_have_a_timezone_and_their_rounds_keep_it(tmp_path):
+    panels = {name: embedded(name) for name in EMBEDDED}
+    zones = {name: panel.timezone for name, panel in panels.items() if panel.timezone is not None}
+    assert zones == {"melbourne-pedestrians": "Australia/Melbourne"}
+    for name, panel in panels.items():
+        rounds = bd.tables.open_rounds(panel)
+        assert rounds.timezone == zones.get(name)
+        first = next(rounds.chunks())
+        assert rounds.is_utc == (name in zones)
+        assert (first.times == panel.times[: len(first.times)]).all()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_panel_with_a_timezone_is_written_with_utc_offsets(tmp_path, suffix):
+    times = np.datetime64("2015-01-01T01:00:00") + np.arange(2)
+    panel = bd.tables.Panel(
+        "two", ("a", "b"), times, np.array([[1.0, 2], [3, 4]]), "made up", timezone="Asia/Kathmandu"
+    )
+    assert "to 2015-01-01T01:00:01 UTC," in repr(panel)
+    path = tmp_path / f"two.{suffix}"
+    bd.tables.write_table(panel, path)
+    rounds = bd.tables.open_rounds(path)
+    chunk = next(rounds.chunks())
+    assert rounds.is_utc
+    assert rounds.timezone is None
+    assert (chunk.times == times).all()
+    assert (chunk.values == panel.values).all()
+
+
+def test_a_month_left_out_ends_a_complete_run():
+    times = np.delete(np.arange("2015-01", "2017-01", dtype="datetime64[M]"), 5).astype("datetime64[s]")
+    panel = bd.tables.Panel("one", ("a",), times, np.ones((23, 1)), "made up")
+    assert panel.complete_runs(1) == [(0, 5), (5, 23)]
+
+
+def test_a_timezone_needs_dates():
+    with pytest.raises(bd.InputError, match="timezone is 'UTC', but times are int64: give dates, in UTC"):
+        bd.tables.Panel("a", ("a",), np.arange(2), np.ones((2, 1)), "made up", timezone="UTC")
 
 
 def test_an_unknown_name_is_told_what_there_is():

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from braided.cli.console import show_names
-from braided.cli.options import Debug
+from braided.cli.options import BUILT_IN, Debug
 from braided.errors import InputError
 from braided.printable import printable
 
@@ -32,7 +32,7 @@ def _list(context: typer.Context) -> None:
 
 @app.command()
 def export(
-    name: Annotated[str, typer.Argument(help="la-haute-borne, us-incomes or synthetic.")],
+    name: Annotated[str, typer.Argument(help=f"{BUILT_IN}.")],
     out: Annotated[Path, typer.Argument(help="A CSV or Parquet file to write.")],
     debug: Debug = False,
 ) -> None:

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 # Declared for --help and the parser; `main` looks into sys.argv, as parsing itself may be what fails.
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 is one per core.")]
+# Written out, as braided.datasets is slow to import.
+BUILT_IN = "la-haute-borne, us-incomes, us-employment, melbourne-pedestrians or synthetic"
 Files = Annotated[
     list[str],
     typer.Argument(
         help="CSV or Parquet files, long (time, stream, value) or wide (time, a column per stream), read as one table; "
-        "or la-haute-borne, us-incomes, synthetic."
+        f"or {BUILT_IN}."
     ),
 ]
 SortRows = Annotated[int, typer.Option(help="How many rows may be out of order; they are kept in memory.", min=0)]

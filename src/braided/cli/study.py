@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from braided.cli.console import console, progress, show, split
-from braided.cli.options import Debug, Jobs
+from braided.cli.options import BUILT_IN, Debug, Jobs
 from braided.errors import InputError
 from braided.files import insist_apart, sole_writer
 from braided.printable import counted, printable
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 QUICK_LEARNERS = ("mt-wrls", "mt-oslssvr", "wrls", "mogd", "mt-wrls-neighbours", "wrls-neighbours")
 QUICK = (*QUICK_LEARNERS, "no-change", "last-change", "mean-change")
 QUICK_WINDOWS = 4
+STUDIED = ("la-haute-borne", "us-incomes")
 
 
 def study(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="la-haute-borne, us-incomes, synthetic, or a CSV or Parquet file as `run` takes it; may be repeated. "
-            "Default: the first two."
+            help=f"{BUILT_IN}, or a CSV or Parquet file as `run` takes it; may be repeated. "
+            f"Default: {', '.join(STUDIED)}."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results and the report.")] = Path("braided-study"),
@@ -47,14 +48,14 @@ def study(
 
     Finished windows are kept in the folder: stopped and started again, the study continues.
     """
-    from braided.datasets import EMBEDDED, open_panel
+    from braided.datasets import open_panel
     from braided.report import insist_own_pages, write_report
     from braided.study import plan_for
     from braided.study.plan import WINDOWS
 
     began = perf_counter()
     names = split(methods) or (QUICK if quick else ())
-    panels = [open_panel(name, seed) for name in data or EMBEDDED]
+    panels = [open_panel(name, seed) for name in data or STUDIED]
     count = windows or (QUICK_WINDOWS if quick else WINDOWS)
     plans = [plan_for(panel, count, seed, names) for panel in panels]  # before anything is run
     called = [panel.name for panel in panels]

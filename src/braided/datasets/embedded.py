@@ -26,6 +26,8 @@ from braided.tables.panel_io import read_table
 EMBEDDED = {
     "la-haute-borne": "wind speed (m/s) at 4 turbines of La Haute Borne, France, every 10 minutes of 2014 and 2015",
     "us-incomes": "personal income per head (dollars) of 48 states of the US, yearly from 1929 to 2009",
+    "us-employment": "employees (thousands) in 145 sectors of the US, monthly from 1990 to 2019",
+    "melbourne-pedestrians": "people counted at 4 places in Melbourne, hourly in 2015 and 2016, with missing values",
 }
 
 
@@ -41,7 +43,7 @@ def embedded(name: str) -> Panel:
     about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
     times, *columns = (column.to_numpy() for column in table.columns)
     values = np.stack(columns, axis=1).astype(np.float64) / float(about["per_unit"])
-    return Panel(name, tuple(table.column_names[1:]), times, values, about["source"])
+    return Panel(name, tuple(table.column_names[1:]), times, values, about["source"], timezone=about.get("timezone"))
 
 
 def open_panel(name: str, seed: int = 0) -> Panel:

@@ -93,8 +93,9 @@ def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple
     longest = max((end - first for first, end in panel.complete_runs(1)), default=0)
     if longest < SHORTEST_WINDOW:
         raise InputError(
-            f"{panel.name}: the longest stretch in which no task lacks a value has {longest} steps, and {plan.lags} "
-            f"lags, a tuning period and a test period need {SHORTEST_WINDOW}: fill gaps, or leave out tasks with many"
+            f"{panel.name}: the longest evenly spaced stretch in which no task lacks a value has {longest} steps, and "
+            f"{plan.lags} lags, a tuning period and a test period need {SHORTEST_WINDOW}: fill gaps, or leave out "
+            "tasks with many"
         )
     length = min(WINDOW_LENGTH, longest)
     plan = replace(plan, length=length, splits=splits_of(length))

@@ -23,7 +23,10 @@ class Batch(NamedTuple):
 
 
 class Source(ABC):
-    """Rows of one file or data frame; `size` is in bytes or rows, `changed` the file's time of modification."""
+    """Rows of one file or data frame; `size` is in bytes or rows, `changed` the file's time of modification.
+
+    `timezone` names the clock that seasons follow, where the source says it; times are then UTC.
+    """
 
     unit = "row"
 
@@ -32,6 +35,7 @@ class Source(ABC):
         self.name, self.place = ("data frame", "the data frame") if file is None else (file.name, str(file))
         self.size, self.changed = (0, 0) if file is None else (file.stat().st_size, file.stat().st_mtime_ns)
         self.names: list[str] = []
+        self.timezone: str | None = None
         self._notes: set[str] = set()
 
     @abstractmethod

@@ -128,6 +128,14 @@ def to_seconds(stamps: Times) -> Times:
     return seconds if (seconds == stamps).all() else stamps.astype("datetime64[us]")
 
 
+def utc_column(stamps: Times) -> Any:
+    """Return dates in UTC as a column of Arrow that says so."""
+    import pyarrow as pa
+
+    column = pa.array(to_seconds(stamps))
+    return column.cast(pa.timestamp(column.type.unit, "UTC"))
+
+
 def _is_text(kind: Any) -> bool:
     return str(kind) in ("string", "large_string", "string_view")
 

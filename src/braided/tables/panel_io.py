@@ -32,7 +32,7 @@ import numpy as np
 
 from braided.errors import FileError, InputError
 from braided.files import write_whole
-from braided.tables.cells import to_seconds
+from braided.tables.cells import to_seconds, utc_column
 from braided.tables.panel import Panel
 from braided.tables.rounds import open_rounds, stacked
 
@@ -65,7 +65,8 @@ def read_table(source: Any, *, time: str | None = None, task: str | None = None,
 def write_table(panel: Panel, path: str | PathLike[str]) -> None:
     """Write a panel as a long table of timestamp, site and value, which `read_table` and the command line read.
 
-    Missing values are left out. The file is written whole or not at all, and never over another file.
+    Missing values are left out, and times of a panel with a timezone are marked as UTC. The file is
+    written whole or not at all, and never over another file.
     """
     import pyarrow as pa  # slow to import
     from pyarrow import csv, parquet
@@ -79,6 +80,7 @@ def write_table(panel: Panel, path: str | PathLike[str]) -> None:
         raise InputError(f"{panel!r} has no value at all: there is nothing to write")
     sites = pa.DictionaryArray.from_arrays(columns.astype(np.int32), list(panel.tasks)).cast("string")
     times = to_seconds(panel.times)[steps]
+    times = times if panel.timezone is None else utc_column(times)
     table = pa.table({"timestamp": times, "site": sites, "value": panel.values[steps, columns]})
     buffer = io.BytesIO()
     write = csv.write_csv if suffix.startswith(".csv") else parquet.write_table

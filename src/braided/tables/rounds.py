@@ -93,6 +93,7 @@ class Rounds:
     `name` and `columns` say what is read, `files` from where, `size` how much (bytes, or rows of a data frame),
     `changed` when it was last changed, and `progress` about which share of it is in the chunks that the current
     iteration has yielded. `is_utc` says, once a row is read, whether times had UTC offsets; then they are UTC.
+    `timezone` names the clock that seasons follow, where the source says it (a panel with a timezone does), or is None.
     """
 
     def __init__(self, sources: list[Source], columns: Columns, batch_rows: int, sort_rows: int) -> None:
@@ -103,7 +104,8 @@ class Rounds:
         self.size = sum(source.size for source in sources)
         self.changed = max(source.changed for source in sources)
         self.files = [source.file for source in sources if source.file is not None]
-        self.is_utc = False
+        self.timezone = sources[0].timezone
+        self.is_utc = self.timezone is not None
         self.progress = 0.0
         self._sources, self._batch_rows, self._sort_rows = sources, batch_rows, sort_rows
 

@@ -17,6 +17,7 @@ from braided.errors import FileError, InputError
 from braided.files import insist_there, reading
 from braided.graph import Indexed, Table
 from braided.tables.batches import Batch, Source
+from braided.tables.cells import utc_column
 from braided.tables.csv_file import WHAT_TO_WRITE, Csv
 from braided.tables.panel import Panel
 
@@ -65,7 +66,9 @@ class Frame(Source):
         super().__init__()
         if isinstance(data, Panel):
             self.name = self.place = data.name
-            data = pa.table({"time": data.times} | dict(zip(data.tasks, data.values.T, strict=True)))
+            self.timezone = data.timezone
+            times = data.times if data.timezone is None else utc_column(data.times)
+            data = pa.table({"time": times} | dict(zip(data.tasks, data.values.T, strict=True)))
         try:
             is_pandas = isinstance(data, Table) and isinstance(data, Indexed)
             table = pa.Table.from_pandas(data, preserve_index=True, nthreads=1) if is_pandas else pa.table(data)
