@@ -79,7 +79,9 @@ class Panel(NamedTuple):
         one.totals[ROUNDS] = self.totals[ROUNDS] - m  # so that its rows are those of the others
         none = np.zeros((m, 0), np.int64)
         calendar = Calendar(none, none, none.astype(np.float64), np.zeros(m, np.bool_))
-        made = Described(np.empty((m, 1, feature_groups(0, 0, 0)["others"])), *np.empty((1, m, 1, RULES)), *np.empty((3, m, 1)))
+        made = Described(
+            np.empty((m, 1, feature_groups(0, 0, 0)["others"])), *np.empty((1, m, 1, RULES)), *np.empty((3, m, 1))
+        )
         progressive_inplace(one, Ties.none(1), calendar, levels, np.empty((m, 1, 0)), made)
         parts = {name: np.concatenate([getattr(self, name), getattr(one, name)], axis=-1) for name in BY_STREAM}
         return self._replace(**parts)

@@ -30,6 +30,7 @@ def live(
     context: typer.Context,
     columns: opt.Columns,
     learning: opt.Learning,
+    mixing: opt.Mixing,
     start: opt.Start,
     keep_constant: Annotated[bool, typer.Option("--keep-constant", hidden=True)] = False,  # always on in live
     save: Annotated[
@@ -59,7 +60,7 @@ def live(
     from braided.runs import Live, load_live
     from braided.state import MODEL_MARK
 
-    settings = opt.settings_of(context, learning, start)
+    settings = opt.settings_of(context, learning, mixing, start)
     if save is not None:
         insist_own(save, MODEL_MARK, "choose another path (--save)")
     with sole_writer(file=save):  # which also finds out whether the folder can be written to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -17,6 +17,7 @@ from braided.files import is_there
 
 if TYPE_CHECKING:
     from braided.forecasting import Engine
+    from braided.forecasting.auto import Auto
     from braided.runs import Settings
     from braided.tables import Rounds
 
@@ -41,6 +42,8 @@ KeepConstant = Annotated[
     bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
 ]
 FOR_TUNING = ("method", "parameters", "tune", "lags", "log", "interval", "as_is", "keep_constant", "warm_up")
+NOT_FOR_AUTO = ("parameters", "tune", "lags", "log", "keep_constant", "warm_up")
+FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -85,8 +88,8 @@ class Learning:
     method: Annotated[
         str,
         typer.Option(
-            help="Methods to choose among, separated by commas; `braided methods` lists them. Default: mt-wrls and "
-            "wrls, each with and without the neighbours' changes."
+            help="Methods to choose among, separated by commas; `braided methods` lists them. Default: auto, which "
+            "needs no tuning (for `tune`: mt-wrls and wrls, each with and without the neighbours' changes)."
         ),
     ] = ""
     lags: Annotated[
@@ -101,8 +104,49 @@ class Learning:
     @property
     def settings(self) -> dict[str, Any]:
         """These options as `Settings` takes them."""
-        settings = {"methods": split(self.method), "lags": self.lags, "logarithm": self.log, "robust": not self.as_is}
+        settings: dict[str, Any] = {"methods": split(self.method)} if self.method else {}
+        settings |= {"lags": self.lags, "logarithm": self.log, "robust": not self.as_is}
         return settings | {"without": tuple(self.without or ())}
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What Auto is told."""
+
+    season: Annotated[
+        str,
+        typer.Option(
+            help="Seasons in rounds, such as 7,365.25; or none. By default those of the clock: day and week, or year.",
+        ),
+    ] = ""
+    timezone: Annotated[
+        str | None,
+        typer.Option(help="Clock that seasons follow, such as Australia/Melbourne; times in UTC are converted to it."),
+    ] = None
+    holidays: Annotated[
+        str | None, typer.Option(help="Country, or country and region, whose holidays are days off: AU, AU-VIC.")
+    ] = None
+    low: Annotated[float | None, typer.Option("--min", help="No forecast or interval is below this.")] = None
+    high: Annotated[float | None, typer.Option("--max", help="No forecast or interval is above this.")] = None
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Also run Auto without sharing, to measure what sharing gains.")
+    ] = False
+
+    @property
+    def auto(self) -> Auto:
+        """These options as `Settings` takes them."""
+        from braided.forecasting.auto import Auto
+
+        seasons = None if not self.season else () if self.season == "none" else tuple(map(_length, split(self.season)))
+        given = {"timezone": self.timezone, "holidays": self.holidays, "low": self.low, "high": self.high}
+        return Auto(seasons=seasons, compares=self.compare, **given)
+
+
+def _length(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"--season {text!r}: write numbers of rounds, such as 7,365.25, or none") from error
 
 
 @dataclass(frozen=True)
@@ -116,14 +160,12 @@ class Start:
     model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None
 
 
-def settings_of(context: typer.Context, learning: Learning, start: Start, **more: Any) -> Settings:
-    """Return the settings of a run; with a saved model, options of tuning are refused."""
+def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, start: Start, **more: Any) -> Settings:
+    """Return the settings of a run; with a saved model, options of tuning and of Auto are refused."""
     from braided.runs import Settings, read_choice
 
-    for name in FOR_TUNING if start.model is not None else ():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--{name.replace('_', '-')} has no meaning for a run from a saved model: leave it out")
+    if start.model is not None:
+        insist_not_given(context, (*FOR_TUNING, *FOR_AUTO), "for a run from a saved model: leave it out")
     given: dict[str, Any] = {}
     if start.parameters and "=" in start.parameters and not is_there(start.parameters):
         given = {"parameters": _numbers(start.parameters)}
@@ -131,8 +173,22 @@ def settings_of(context: typer.Context, learning: Learning, start: Start, **more
         if learning.method or learning.lags is not None:
             raise InputError(f"{start.parameters} says which method and lags to use: leave out --method and --lags")
         given = read_choice(Path(start.parameters))
-    more |= {"coverage": start.interval, "model": "" if start.model is None else str(start.model)}
-    return Settings(**learning.settings | given | more)
+    more |= {"auto": mixing.auto, "coverage": start.interval, "model": "" if start.model is None else str(start.model)}
+    settings = Settings(**learning.settings | given | more)
+    if settings.is_auto and start.model is None:
+        insist_not_given(
+            context, NOT_FOR_AUTO, "for Auto, which tunes nothing: leave it out, or name methods (--method)"
+        )
+    return settings
+
+
+def insist_not_given(context: typer.Context, names: Sequence[str], why: str) -> None:
+    """Refuse options that would be ignored."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = {"low": "min", "high": "max"}.get(name, name.replace("_", "-"))
+            raise InputError(f"--{option} has no meaning {why}")
 
 
 def _numbers(text: str) -> dict[str, float]:

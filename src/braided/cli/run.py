@@ -21,6 +21,7 @@ def run(
     files: opt.Files,
     columns: opt.Columns,
     learning: opt.Learning,
+    mixing: opt.Mixing,
     start: opt.Start,
     tune: opt.Tune = 0.2,
     keep_constant: opt.KeepConstant = False,
@@ -47,7 +48,7 @@ def run(
     from braided.runs import Run, chosen, claim
     from braided.runs import run as run_table
 
-    settings = opt.settings_of(context, learning, start, tune=tune, keep_constant=keep_constant)
+    settings = opt.settings_of(context, learning, mixing, start, tune=tune, keep_constant=keep_constant)
     began = perf_counter()
     rounds = opt.open_table(files, sort_rows, **columns.names)
     print(f"{printable(rounds.name)}: {rounds.columns.describe()}")

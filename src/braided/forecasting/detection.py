@@ -1,1 +1,2 @@
-def detect_seasons(x): return ()
+def detect_seasons(x):
+    return ()

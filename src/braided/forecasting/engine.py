@@ -64,7 +64,9 @@ class Engine(ABC):
         self.coverage, self.origin = share(coverage, "coverage"), origin
         self.record = Record.blank(scale, contenders)
         self.columns: list[TaskKey] = list(tasks)  # all tasks seen, those that have not joined yet at the end
-        self._uncalibrated = np.array([[np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]])  # as if errors were normal
+        self._uncalibrated = np.array(
+            [[np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]]
+        )  # as if errors were normal
         self._calibration: Floats = np.tile(self._uncalibrated, (len(tasks), 1))
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates

@@ -1,8 +1,8 @@
 """Live: lines in as they arrive, forecasts of the next round out.
 
 A round is complete when every stream of the round before has arrived, or when a later time arrives; then it is learned,
-and the next one is forecast. Without a model to start from, the first rounds are gathered as the tuning period, and
-"no change" is forecast meanwhile.
+and the next one is forecast. Without a model to start from, the first rounds are gathered, five of them for Auto or a
+tuning period for other methods, and "no change" is forecast meanwhile.
 
 A line that can't be used raises an InputError and is not learned; if it was late, the next round also waits for its
 stream. A line whose time lies too far ahead is set aside (`braided.runs.ahead`).
@@ -19,18 +19,21 @@ import numpy as np
 
 from braided.errors import InputError, NumericalError
 from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
+from braided.forecasting.auto.engine import HEADS
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.printable import counted
 from braided.runs.ahead import Ahead, SetAsideError
 from braided.runs.rows import chunk_of, no_change, rows_of
-from braided.runs.start import Settings, choose, chosen, start
+from braided.runs.start import Settings, choose, chosen, fresh_auto, start
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
+from braided.tables import Chunk
 from braided.tables.cells import listed
 from braided.tables.lines import Lines, OutOfOrderError, Row
 
 WARM_UP = 200  # rounds
+AUTO_WARM_UP = HEADS[0]  # rounds, for which Auto forecasts "no change", too
 MAX_AHEAD = 100  # steps of the clock
 LINES_ON_TRIAL = 5  # the first lines, which a longer run of lines of another kind may still replace
 ROUNDS_FOR_CLOCK = 1000  # the last of the warm-up
@@ -43,7 +46,7 @@ class Live:
     `known` is what to resume from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each line
     that turns out later to be unusable.
 
-    >>> live = Live(Settings(lags=2), warm_up=3)
+    >>> live = Live(Settings())
     >>> for number, line in enumerate(["time,site,value", "1,a,5.0", "1,b,7.0", "2,a,6.0", "2,b,7.5"], 1):
     ...     for made in live.feed(line, number):
     ...         print(made.times.tolist(), made.tasks, made.forecast.tolist())
@@ -62,7 +65,7 @@ class Live:
         **columns: Any,
     ) -> None:
         self.settings, self.note = settings, note
-        self._warm_up, self._max_ahead = warm_up, max_ahead
+        self._warm_up, self._max_ahead = AUTO_WARM_UP if settings.is_auto else warm_up, max_ahead
         self._gathered: list[Row] = []  # the first rounds, while there is no forecaster
         self._round: Row | None = None  # the open one
         self._latest_lines: list[int] = []  # numbers of the lines of the latest round, open or complete
@@ -254,11 +257,7 @@ class Live:
     def _start(self) -> None:
         times, tasks, values, extras = chunk = chunk_of(self._gathered)
         try:
-            period = TuningPeriod.of(
-                chunk, self.settings.lags, self.settings.logarithm, keep_constant=True, robust=self.settings.robust
-            )
-            choice = choose(period, self.settings)
-            forecaster = start(period, choice, self.settings, "standard input", self.lines.columns, self.is_utc)
+            forecaster = self._fresh(chunk)
             forecaster.advance(times, values, tasks, extras, record=False)
         except (InputError, NumericalError) as error:
             self._failed_starts = min(self._failed_starts + 1, MAX_FAILED_STARTS)
@@ -266,6 +265,16 @@ class Live:
             return
         self.forecaster, self._gathered = forecaster, []
         self.note(chosen(forecaster))
+
+    def _fresh(self, chunk: Chunk) -> Engine:
+        """Return a forecaster that has learned nothing yet."""
+        settings, columns = self.settings, self.lines.columns
+        if settings.is_auto:
+            fresh = fresh_auto(settings, "standard input", columns, chunk.extras.shape[2], None)
+            fresh.origin = replace(fresh.origin, is_utc=self.is_utc)
+            return fresh
+        period = TuningPeriod.of(chunk, settings.lags, settings.logarithm, keep_constant=True, robust=settings.robust)
+        return start(period, choose(period, settings), settings, "standard input", columns, self.is_utc)
 
     # Times too far ahead -------------------------------------------------------------------------------------------
 

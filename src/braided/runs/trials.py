@@ -61,7 +61,9 @@ def methods_for(names: Sequence[str]) -> list[Method]:
     methods = [find_method(name) for name in names]
     for method in methods:
         if method.make is None or method.batch:
-            what = "is refitted on all data" if method.batch else "learns nothing" if method.naive else "needs no tuning"
+            what = (
+                "is refitted on all data" if method.batch else "learns nothing" if method.naive else "needs no tuning"
+            )
             can = ", ".join(m.name for m in METHODS.values() if m.make and not m.batch)
             raise InputError(f"{method.name} {what}, so it can't be tuned with others: choose among {can}")
     return methods

@@ -13,7 +13,7 @@ rounds are cut. A stream that comes later, or has few values, is forecast "no ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -129,6 +129,10 @@ class AutoEngine(Engine):
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
         self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
         self._waiting |= {place: np.empty(0) for place in range(len(self.columns) - n, len(self.columns))}
+
+    def ahead(self) -> Forecasts:
+        """Forecast the round after the last, for every stream that had a value; nothing after one round only."""
+        return self.nothing() if self.rounds == 1 else super().ahead()
 
     def _is_silent(self) -> Flags:
         return self._quiet >= SILENT_AFTER
@@ -263,9 +267,13 @@ class AutoEngine(Engine):
         if made is not None and record and self.rounds >= SCORED_FROM:
             self._add_scores(values, forecast, widths, one, made, alone)
         self._count(stamps)
+        if self.rounds < HEADS[0] and self.rounds > 1:
+            self._clock = Clock.measure(self._times(np.concatenate([part.stamps for part in self._head])))
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
-        self._waiting = {place: np.append(held, values[:, place])[-LONGEST_WAIT:] for place, held in self._waiting.items()}
+        self._waiting = {
+            place: np.append(held, values[:, place])[-LONGEST_WAIT:] for place, held in self._waiting.items()
+        }
         zero = np.zeros(len(rows))
         return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
 
@@ -408,8 +416,17 @@ class AutoEngine(Engine):
             insist_numbers(part.values, "first rounds", (len(part.stamps), n_columns), missing=True)
             insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, n_extras), missing=True)
 
+    def in_words(self) -> str:
+        """Say what is mixed, and which seasons there are."""
+        if self.ensemble is None:
+            return f"Auto: “no change” for the first {HEADS[0]} rounds."
+        n_rules = len(self.ensemble.names) - self.ensemble.n_learners
+        found = self.ensemble.seasons.in_words
+        said = f"Auto: {self.ensemble.n_learners} learners and {n_rules} rules, weighed by their past errors; "
+        return said + (f"seasons: {', '.join(found)}." if found else "no season.")
+
     def _parts_in_words(self) -> str:
-        return f"{len(self.columns)} streams"
+        return f"{self.auto}, {len(self.columns)} streams"
 
 
 def last_known(values: Floats, before: Floats) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from braided._compiled.mixture import Mixed, Mixture, fresh_mixture
 from braided._compiled.mixture import progressive_inplace as mix_inplace
-from braided._compiled.panel import RULES, Calendar, Described
+from braided._compiled.panel import Calendar, Described
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.members import Member, Rounds, Runner, default_members

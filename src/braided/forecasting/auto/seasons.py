@@ -78,7 +78,10 @@ class Seasons:
         """How long each season is: a day, a week, a year, or a number of rounds."""
         year, day = (12 / self.months, 0.0) if self.months else (YEAR_DAYS * DAY / self.step, DAY / self.step)
         named = {day: "a day", 7 * day: "a week", year: "a year", WEEKS_PER_YEAR * 7 * day: "a year"}
-        return [named.get(length, f"{length:g} rounds") if self.is_dated else f"{length:g} rounds" for length in self.lengths]
+        return [
+            named.get(length, f"{length:g} rounds") if self.is_dated else f"{length:g} rounds"
+            for length in self.lengths
+        ]
 
     @property
     def reach(self) -> int:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from braided.datasets import EMBEDDED
 from braided.errors import InputError
+from braided.methods import METHODS, methods_on_samples
 from braided.printable import counted, printable
 from braided.report.common.page import Section, write_page
 from braided.report.common.style import COLOURS
 from braided.report.study.pictures import pictures
 from braided.report.study.tables import findings, tables
-from braided.methods import METHODS, methods_on_samples
 from braided.study import Results
 
 
