@@ -122,7 +122,7 @@ def chosen(forecaster: Engine) -> str:
         return f"As given: {said}."
     where = f" of {counted(choice.streams, 'stream')}" if choice.streams else ""
     said = f"Chosen from {counted(choice.tried, 'trial')} on the first {counted(best.rounds, 'round')}{where}: {said}; "
-    said += f"error {best.score:.3f} times that of “no change”"
+    said += f"error{' of the logarithms' * forecaster.needs_positive} {best.score:.3f} times that of “no change”"
     alone = "broke down" if single.score is None else f"{single.score:.3f}"
     return said + (f", one filter per stream {alone}." if best != single else ".")
 
