@@ -188,8 +188,8 @@ def _methods() -> Iterator[Method]:
     first, then = {"hidden": (20.0,)}, {"hidden": (10.0, 50.0, 100.0)}
     mt_linear, linear = partial(MTOSLSSVR, kernel="linear"), partial(OSLSSVR, kernel="linear")
     # fmt: off
-    yield Method("auto", "Auto", "the default of run and live: rules and learners, seasonal or not, mixed by their past "
-                 "errors; nothing to tune", forecaster=AutoEngine)
+    yield Method("auto", "Auto", "the default: rules and learners, seasonal or not, mixed by their past errors",
+                 forecaster=AutoEngine)
     yield Method("mt-wrls", "MT-WRLS", "multi-task weighted recursive least squares: exact after every sample",
                  MTWRLS, (own | graph,), robust=True, paper=True)
     yield Method("mt-oslssvr", "MT-OSLSSVR", "the kernel form of MT-WRLS on a sparse dictionary, linear kernel",

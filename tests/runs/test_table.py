@@ -251,10 +251,17 @@ def test_words_say_when_sharing_hurts():
     assert f"{100 * summary.means['coverage']:.1f} % of the values" in said[2]
     np.testing.assert_allclose(summary.gains, 100 * (1 - summary.to_no_change / summary.single_to_no_change))
     forecaster.record.squares[:, 0] = 4.0 * forecaster.record.squares[:, 1]
+    forecaster.record.curve[:, 1] = 4.0 * forecaster.record.curve[:, 2]
     assert in_words(forecaster)[0].startswith("No better than the forecast “no change”")
     said = in_words(forecaster)[1]
     assert said.startswith("Sharing hurts: 100.0 % more error")
     assert "it lowers the error of 0 of 4 streams, and raises that of site 1 by 100.0 %, " in said
+    first_rounds = forecaster.record.curve[7:].copy()
+    forecaster.record.curve[7:] = 0.0  # too few to be sure
+    assert in_words(forecaster)[1].startswith("Sharing makes no clear difference (100.0 % more error than with one fil")
+    forecaster.record.curve[7:] = first_rounds
+    forecaster.record.curve[:, [1, 2]] = forecaster.record.curve[:, [2, 1]]  # on the whole, all streams say otherwise
+    assert in_words(forecaster)[1].startswith("Sharing makes no clear difference (100.0 % more error than with one fil")
     forecaster.single = None
     assert "Sharing" not in "".join(in_words(forecaster))  # nothing to compare with
     alone, _ = run_in_memory(field(), Settings(("wrls",), GIVEN["single"], lags=3))

@@ -184,6 +184,7 @@ def test_integers_are_times(tmp_path):
     html, _ = written(run, tmp_path)
     assert "48 streams, typical step 1; 51 rounds forecast, after 1958 and up to 2009." in html
     assert "RMSE in the units of the values" in html
+    assert "error of the logarithms over “no change”" in html  # of the trials
     axis = pictures_of(run)["forecasts"].figure.axes[-1]
     assert axis.get_xlabel() == "Time"
     assert "<details>" in html  # a long table is folded up

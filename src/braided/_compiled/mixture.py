@@ -113,7 +113,7 @@ def learn_inplace(mixture: Mixture, forecasts: Floats, mean: Floats, y: Floats, 
     mixture.totals[ROUNDS] += 1.0
     common[:] = 0.0
     for t in range(T):
-        if not y[t] == y[t]:
+        if y[t] != y[t]:
             continue
         for own in range(2):
             square = mixture.errors[own, t]

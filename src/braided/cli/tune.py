@@ -51,7 +51,7 @@ def tune(
             remove_own({kept: TRIALS_MARK})
         choice = choose(period, settings, jobs, kept, advance)
         write_choice(out, choice, period)
-    show(trials(choice), console())
+    show(trials(choice, period.logarithm), console())
     where = f" of {counted(choice.streams, 'stream')}" if choice.streams else ""
     print(f"{counted(choice.tried, 'trial')} on {counted(len(period.times), 'round')}{where}.", end=" ")
     print(f"To use it: braided run … --parameters {printable(out)}")

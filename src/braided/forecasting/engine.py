@@ -64,10 +64,8 @@ class Engine(ABC):
         self.coverage, self.origin = share(coverage, "coverage"), origin
         self.record = Record.blank(scale, contenders)
         self.columns: list[TaskKey] = list(tasks)  # all tasks seen, those that have not joined yet at the end
-        self._uncalibrated = np.array(
-            [[np.log(ndtri(0.5 + self.coverage / 2.0)), 0.0, 0.0]]
-        )  # as if errors were normal
-        self._calibration: Floats = np.tile(self._uncalibrated, (len(tasks), 1))
+        self._log_factor = float(np.log(ndtri(0.5 + self.coverage / 2.0)))  # of the first widths: of normal errors
+        self._calibration: Floats = np.tile([self._log_factor, 0.0, 0.0], (len(tasks), 1))
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
@@ -269,7 +267,7 @@ class Engine(ABC):
         """
         n_tasks = len(self._calibration)
         self.record.join(np.array([scale]))
-        factor = self._calibration[:, LOG_FACTOR].mean()
+        factor = self._calibration[:, LOG_FACTOR].mean() if n_tasks else self._log_factor
         self._calibration = np.concatenate([self._calibration, [[factor, 0.0, 0.0]]])
         order = list(range(len(self.columns)))
         order.insert(n_tasks, order.pop(self.columns.index(task)))

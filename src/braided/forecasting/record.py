@@ -44,8 +44,8 @@ class Record:
     scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; none in older files
 
     def __post_init__(self) -> None:
-        n_tasks, columns = len(self.counts), len(self.contenders)
         _insist_contenders(self.contenders)
+        n_tasks, columns = len(self.counts), len(self.contenders)
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
         if len(self.scale):
             shapes["scale"] = (n_tasks,)

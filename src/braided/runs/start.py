@@ -31,7 +31,7 @@ class Settings:
     """What decides the forecasts of a table: by Auto, or by the best of some methods in a tuning period."""
 
     methods: tuple[str, ...] = (AUTO.name,)  # or those to choose among; () for `trials.DEFAULT_METHODS`
-    auto: Auto = Auto()
+    auto: Auto = field(default_factory=Auto)
     parameters: Parameters = field(default_factory=dict)  # of the one method, instead of a search
     single: Parameters = field(default_factory=dict)  # of the baseline, likewise
     tune: float = 0.2  # the leading share
@@ -161,7 +161,7 @@ def chosen(forecaster: Engine) -> str:
         return f"As given: {said}."
     where = f" of {counted(choice.streams, 'stream')}" if choice.streams else ""
     said = f"Chosen from {counted(choice.tried, 'trial')} on the first {counted(best.rounds, 'round')}{where}: {said}; "
-    said += f"error {best.score:.3f} times that of “no change”"
+    said += f"error{' of the logarithms' * forecaster.needs_positive} {best.score:.3f} times that of “no change”"
     alone = "broke down" if single.score is None else f"{single.score:.3f}"
     return said + (f", one filter per stream {alone}." if best != single else ".")
 

@@ -122,8 +122,8 @@ class AutoEngine(Engine):
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
         self.record.join(np.ones(n))
-        factors = self._calibration if len(self._calibration) else self._uncalibrated
-        fresh = np.array([[factors[:, LOG_FACTOR].mean(), 0.0, 0.0]])
+        known = self._calibration[:, LOG_FACTOR]
+        fresh = np.array([[known.mean() if len(known) else self._log_factor, 0.0, 0.0]])
         self._calibration = np.vstack([self._calibration, np.tile(fresh, (n, 1))])
         self._last = np.append(self._last, np.full(n, np.nan))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))

@@ -1,7 +1,7 @@
 """Members: what Auto mixes. All read the same features; each says which, and how it learns.
 
 To add one, subclass `Member` as a frozen dataclass with a `start`, which returns a `Runner`: the member at work, which
-forecasts a round of all streams and learns it afterwards. The members here are linear filters, told apart by who shares:
+forecasts a round of all streams and learns it afterwards. Those here are linear filters, told apart by what is shared:
 
 | sharing    | streams share                                    |
 |------------|--------------------------------------------------|

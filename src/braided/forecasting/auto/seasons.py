@@ -76,12 +76,11 @@ class Seasons:
     @property
     def in_words(self) -> list[str]:
         """How long each season is: a day, a week, a year, or a number of rounds."""
-        year, day = (12 / self.months, 0.0) if self.months else (YEAR_DAYS * DAY / self.step, DAY / self.step)
-        named = {day: "a day", 7 * day: "a week", year: "a year", WEEKS_PER_YEAR * 7 * day: "a year"}
-        return [
-            named.get(length, f"{length:g} rounds") if self.is_dated else f"{length:g} rounds"
-            for length in self.lengths
-        ]
+        named = {12 / self.months: "a year"} if self.months else {}
+        if self.is_dated and not self.months:
+            day, year = DAY / self.step, "a year"
+            named = {day: "a day", 7 * day: "a week", YEAR_DAYS * day: year, WEEKS_PER_YEAR * 7 * day: year}
+        return [named.get(length, f"{length:g} rounds") for length in self.lengths]
 
     @property
     def reach(self) -> int:

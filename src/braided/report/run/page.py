@@ -29,7 +29,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
     """Write `index.html`, `report.md` and `figures/` of a run into a folder, and return the path of the first."""
     forecaster = run.forecaster
     choice = forecaster.origin.choice
-    tables = [errors(forecaster), *([trials(choice)] if choice else [])]
+    tables = [errors(forecaster), *([trials(choice, forecaster.needs_positive)] if choice else [])]
     section = Section(
         "run",
         printable(run.plan["table"]),

@@ -14,6 +14,7 @@ from braided.methods import METHODS
 from braided.printable import counted
 from braided.report.common.table import several
 from braided.runs.tuning_period import ROBUST_BEYOND
+from braided.statistics import paired_over_blocks
 from braided.types import Floats
 from braided.validate import LARGEST_VALUE
 
@@ -95,16 +96,28 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
         has_links = not isinstance(forecaster, LearnerEngine) or forecaster.learner.shares
         return [] if has_links else ["Each stream has its own filter."]
     gains, mean = summary.gains, 100.0 * (1.0 - summary.means["to_single"])
-    verb = "makes no difference" if abs(mean) < SMALLEST_GAIN else "helps" if mean > 0.0 else "hurts"
-    how = f": {_percent(mean)} error than with one filter per stream, on average" * (abs(mean) >= SMALLEST_GAIN)
+    how = f"{_percent(mean)} error than with one filter per stream, on average"
+    if abs(mean) < SMALLEST_GAIN:
+        verdict = "makes no difference"
+    elif _is_sure(forecaster, mean):
+        verdict = f"{'helps' if mean > 0.0 else 'hurts'}: {how}"
+    else:
+        verdict = f"makes no clear difference ({how}, could be chance)"
     helped, known = (gains >= SMALLEST_GAIN).sum(), (~np.isnan(gains)).sum()
     subject = "Sharing" if forecaster.shares else "This method, which shares nothing,"
-    said = f"{subject} {verb}{how}; it lowers the error of {helped:,} of {counted(known, 'stream')}"
+    said = f"{subject} {verdict}; it lowers the error of {helped:,} of {counted(known, 'stream')}"
     hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALLEST_GAIN]
     if hurt:
         by = [f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in hurt]
         said += f", and raises that of {several(by, NAMES_IN_SENTENCE)}"
     return [said + "."]
+
+
+def _is_sure(forecaster: Engine, gain: float) -> bool:
+    """Whether a mean gain of sharing is more than chance: over time, the errors of all streams agree with it."""
+    record = forecaster.record
+    verdict = paired_over_blocks(record.curve_of("model"), record.curve_of("single"), record.curve[:, 0])
+    return verdict.is_sure and (verdict.gain > 0.0) == (gain > 0.0)
 
 
 def _parts(forecaster: Engine) -> list[str]:
@@ -119,7 +132,7 @@ def _parts(forecaster: Engine) -> list[str]:
     if not alone or not all(scores.get(name) for name in names):
         return []
     parts = [f"{words} {_percent(100.0 * (1.0 - scores[name] / alone))}" for name, words in names.items()]
-    return [f"In the tuning period: {', '.join(parts)}."]
+    return [f"In the tuning period{', of logarithms' * forecaster.needs_positive}: {', '.join(parts)}."]
 
 
 def _skill(summary: Summary) -> str:

@@ -92,8 +92,8 @@ def best_first(errors: Floats) -> Ints:
     return np.argsort(errors, kind="stable")[: int((~np.isnan(errors)).sum())]
 
 
-def trials(choice: Choice) -> Table:
-    """Return what a search tried in the tuning period, with the choice on top."""
+def trials(choice: Choice, logarithm: bool = False) -> Table:
+    """Return what a search tried in the tuning period, with the choice on top; `logarithm` says what errors are of."""
     listed = [choice.best, *choice.trials, choice.single]
     shown = {json.dumps([trial.method, trial.parameters]): trial for trial in listed}.values()
     rounds = choice.best.rounds
@@ -104,6 +104,7 @@ def trials(choice: Choice) -> Table:
         score = "–" if not trial.rounds else "broke" if trial.score is None else brief(trial.score)
         values = (value_of(given[name]) if name in given else "" for name in names)
         rows.append((METHODS[trial.method].title, *values, score))
+    error = "error of the logarithms" if logarithm else "error"
     symbols = ", ".join(f"{SYMBOLS[name]} {name}" for name in names if SYMBOLS[name] != name)
     tried = (
         f"The best of each method, of {counted(choice.tried, 'trial')}" if choice.tried else "The parameters were given"
@@ -114,7 +115,7 @@ def trials(choice: Choice) -> Table:
         group="other",
         columns=("Method", *(SYMBOLS[name] for name in names), "error"),
         rows=tuple(rows),
-        note=f"{tried}; in bold the choice. {symbols}; error over “no change”, mean over the streams."
+        note=f"{tried}; in bold the choice. {symbols}; {error} over “no change”, mean over the streams."
         + " All see the level of a stream as well as its last changes." * sees_level(choice.best.parameters),
         best_first=True,
     )
