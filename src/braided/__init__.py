@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from braided.features import ELM as ELM
     from braided.features import Lags as Lags
     from braided.features import Scale as Scale
+    from braided.forecaster import Forecaster as Forecaster
+    from braided.forecasting.auto import Auto as Auto
     from braided.forgetting import Directional as Directional
     from braided.forgetting import Drift as Drift
     from braided.forgetting import Exponential as Exponential
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
 
 _HOMES = {  # where public names come from; modules come from themselves
     "evaluation": "Evaluation evaluate",
+    "forecaster": "Forecaster",
+    "forecasting.auto": "Auto",
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
     "forgetting": "Directional Drift Exponential HalfLife Restore",

@@ -116,7 +116,7 @@ class Calendar(NamedTuple):
 
     def rows(self, which: slice) -> Calendar:
         """Return some of the rounds."""
-        return Calendar(*(array[which] for array in self))
+        return Calendar(self.back[which], self.phase[which], self.angle[which], self.is_after_gap[which])
 
 
 def feature_groups(n_waves: int, n_seasons: int, n_alike: int, n_given: int = 0) -> dict[str, int]:
@@ -148,15 +148,8 @@ def fresh_panel(n_streams: int, n_rounds: int, n_bins: int) -> Panel:
     tallies[SCALE] = 1.0
     unknown = np.full((2, n_rounds, n_streams), np.nan)
     phases = np.zeros((2, n_bins, n_streams))
-    return Panel(
-        *unknown,
-        np.zeros((n_rounds, n_streams)),
-        np.zeros(n_rounds),
-        np.zeros((2, n_streams)),
-        *phases,
-        tallies,
-        np.zeros(3),
-    )
+    near, gaps = np.zeros((n_rounds, n_streams)), np.zeros((2, n_streams))
+    return Panel(unknown[0], unknown[1], near, np.zeros(n_rounds), gaps, phases[0], phases[1], tallies, np.zeros(3))
 
 
 @compiled

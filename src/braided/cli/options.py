@@ -138,8 +138,8 @@ class Mixing:
         from braided.forecasting.auto import Auto
 
         seasons = None if not self.season else () if self.season == "none" else tuple(map(_length, split(self.season)))
-        given = {"timezone": self.timezone, "holidays": self.holidays, "low": self.low, "high": self.high}
-        return Auto(seasons=seasons, compares=self.compare, **given)
+        told = None, seasons, self.timezone, self.holidays, self.low, self.high
+        return Auto(*told, compares=self.compare)
 
 
 def _length(text: str) -> float:

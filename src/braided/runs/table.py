@@ -1,8 +1,8 @@
 """A table through a forecaster, from the choice of a method to a file of forecasts.
 
 Every forecast is made before its value is learned, and written to the file. Auto forecasts from the second round on;
-other methods are tuned on the tuning period, the leading share of the rounds, and forecasts after it count. The model is saved now and then; a run that was
-killed goes on from there and ends with the same bytes.
+other methods are tuned on the tuning period, the leading share of the rounds, and forecasts after it count. The model
+is saved now and then; a run that was killed goes on from there and ends with the same bytes.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Auto:
 
     >>> Auto(timezone="Australia/Melborne")
     Traceback (most recent call last):
-    braided.errors.InputError: no time zone 'Australia/Melborne': did you mean 'Australia/Melbourne'?
+    braided.errors.InputError: no timezone 'Australia/Melborne': did you mean 'Australia/Melbourne'?
     """
 
     members: tuple[Member, ...] | None = None

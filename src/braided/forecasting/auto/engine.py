@@ -324,8 +324,9 @@ class AutoEngine(Engine):
 
     def _local(self, stamps: Ints) -> Ints:
         """Return times on the clock that seasons follow."""
-        is_converted = self.is_dated and self.auto.timezone is not None and self.origin.is_utc
-        return local_stamps(stamps, self.auto.timezone) if is_converted else stamps
+        if self.auto.timezone is None or not (self.is_dated and self.origin.is_utc):
+            return stamps
+        return local_stamps(stamps, self.auto.timezone)
 
     def _holidays(self, local: Ints, before: int) -> Floats:
         """Return whether each round is on a holiday, and how that differs from the round before and a week ago."""

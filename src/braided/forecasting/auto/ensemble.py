@@ -52,7 +52,8 @@ class Stretch(NamedTuple):
 
     def rows(self, which: slice) -> Stretch:
         """Return some of the rounds."""
-        return Stretch(*(array[which] for array in self))
+        stamps, values, given, is_after_gap, is_day_off = self
+        return Stretch(stamps[which], values[which], given[which], is_after_gap[which], is_day_off[which])
 
 
 class Made(NamedTuple):
@@ -195,7 +196,8 @@ class Ensemble:
         return calendar
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:
-        return Mixed(*np.zeros((2, n, n_streams)), np.zeros((n, n_members)), self.used)
+        mean, deviation = np.zeros((2, n, n_streams))
+        return Mixed(mean, deviation, np.zeros((n, n_members)), self.used)
 
     def _made(self, last: Floats, changes: Floats, mixed: Mixed) -> Made:
         view = self.views[0]
@@ -204,7 +206,8 @@ class Ensemble:
 
     def _forecasts(self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool) -> Floats:
         """Return what all members and rules forecast (n, T, K), as changes of the plain levels."""
-        plain, made = described[0], []
+        plain = described[0]
+        made: list[Floats] = []
         place = self.seasons.phases(calendar), is_day_off.astype(np.int64), self.rounds
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}

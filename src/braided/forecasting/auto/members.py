@@ -25,7 +25,7 @@ from braided.errors import InputError, NumericalError
 from braided.forecasting.rescue import progressive_or_reset
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.forgetting import Exponential
-from braided.graph import TaskGraph
+from braided.graph import TaskGraph, TaskKey
 from braided.learners import MTWRLS, WRLS, Learner
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers
@@ -103,7 +103,7 @@ class Runner(ABC):
         """Learn the changes `y` of one round; those that are NaN did not come."""
 
     @abstractmethod
-    def join(self, graph: TaskGraph, links: Mapping[int, float]) -> None:
+    def join(self, graph: TaskGraph, links: Mapping[TaskKey, float]) -> None:
         """Make room for one more stream, the last of the graph; `links` are its similarities to others."""
 
     @abstractmethod
@@ -255,7 +255,7 @@ class LinearRunner(Runner):
         others = np.where(self.alike[:, :, None] >= 0, lags[:, self.alike], 0.0)  # (n, T, m, 2)
         return np.concatenate([lags, others.reshape(*lags.shape[:2], -1)], axis=2)
 
-    def join(self, graph: TaskGraph, links: Mapping[int, float]) -> None:
+    def join(self, graph: TaskGraph, links: Mapping[TaskKey, float]) -> None:
         """Add filters for the stream, if streams have filters of their own."""
         self.residuals = np.hstack([self.residuals, np.zeros((RESIDUAL_LAGS, 1))])
         self.alike = with_blank_row(self.alike)

@@ -1,0 +1,196 @@
+"""Forecaster: the front door. Values of many streams in, forecasts of the next round out.
+
+A shop chain has a few years of daily sales of each shop. The model learns all of them, and forecasts tomorrow:
+
+>>> import numpy as np
+>>> import braided as bd
+>>> rng = np.random.default_rng(0)
+>>> days = np.arange("2024-01-01", "2024-06-01", dtype="datetime64[D]")
+>>> week = np.array([5.0, 5.0, 6.0, 6.0, 9.0, 14.0, 2.0])[np.arange(len(days)) % 7]     # from Monday on
+>>> sales = np.column_stack([20.0 * week, 8.0 * week]) + rng.normal(size=(len(days), 2))     # synthetic
+>>> forecaster = bd.Forecaster(bounds=(0.0, None))
+>>> made = forecaster.update(days, sales, ["high street", "station"])     # each value forecast before it was learned
+>>> ahead = forecaster.forecast()
+>>> ahead.times[0], ahead.tasks, ahead.forecast.round(-1)
+(np.datetime64('2024-06-01T00:00:00.000000'), ['high street', 'station'], array([280., 110.]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Self, final
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.forecasting import Engine, Forecasts, Record
+from braided.forecasting.auto import Auto
+from braided.graph import TaskKey, task_keys
+from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, start
+from braided.runs.tuning_period import TuningPeriod
+from braided.state import save
+from braided.tables import Chunk
+from braided.types import Floats
+
+SOURCE = "arrays"
+
+
+@final
+class Forecaster:
+    """Forecasts one round ahead, with intervals, and learns as it goes.
+
+    Parameters
+    ----------
+    method
+        "auto", or the name of a method that learns (`braided methods` lists them), which is tuned on the first fifth of
+        the rounds of the first update.
+    season
+        "auto", the length of a season in rounds, several lengths, or () for none.
+    timezone
+        The clock that seasons follow, such as "Australia/Melbourne". Times with a UTC offset are converted to it; other
+        times are taken to be of it.
+    holidays
+        The country, or country and region, whose public holidays are days off: "AU", "AU-VIC".
+    bounds
+        The lowest and the highest value possible, or None.
+    interval
+        The share of the values that intervals should hold.
+    sharing, compare
+        Whether streams learn from each other; whether a mixture that shares nothing runs along, to compare with.
+    members
+        What Auto mixes, instead of its own members.
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = "auto",
+        season: float | Sequence[float] | Literal["auto"] = "auto",
+        timezone: str | None = None,
+        holidays: str | None = None,
+        bounds: tuple[float | None, float | None] = (None, None),
+        interval: float = 0.9,
+        sharing: bool = True,
+        compare: bool = False,
+        members: Sequence[Any] | None = None,
+    ) -> None:
+        if len(bounds) != 2:
+            raise InputError(f"bounds is {bounds!r:.80}: give the lowest and the highest value, or None")
+        chosen = None if members is None else tuple(members)
+        auto = Auto(chosen, _lengths(season), timezone, holidays, *bounds, sharing=sharing, compares=compare)
+        self.settings = Settings((method,), auto, coverage=interval)
+        self._engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """What forecasts; it also has the clock, the graph, and counts of gaps and breakdowns."""
+        if self._engine is None:
+            raise InputError("nothing is known yet: call update with past values first")
+        return self._engine
+
+    @property
+    def record(self) -> Record:
+        """How good the forecasts have been so far, beside those of all members and baselines."""
+        return self.engine.record
+
+    @property
+    def streams(self) -> tuple[TaskKey, ...]:
+        """The streams that are forecast."""
+        return () if self._engine is None else self._engine.tasks
+
+    def update(self, times: Any, values: Any, streams: Any = None) -> Forecasts:
+        """Forecast each value, then learn it, round by round; return the forecasts.
+
+        `values` is (rounds, streams), NaN where one is missing, with a time for each round and a name for each stream;
+        or all three are columns of a long table, with a row for each value, in any order within a round.
+        """
+        times, is_utc = _plain_times(times)
+        table = np.asarray(values, dtype=np.float64)
+        if table.ndim == 1:
+            times, table, streams = _wide(times, table, streams)
+        keys = self.streams if streams is None else task_keys([streams] if isinstance(streams, str) else streams)
+        if not keys:
+            raise InputError("streams is missing: give the name of each column of values")
+        if self._engine is None:
+            engine = self._started(times, table, keys, is_utc)
+            made = engine.advance(times, table, keys)
+            self._engine = engine  # only now, so that a refused update leaves nothing behind
+            return made
+        if is_utc != self._engine.origin.is_utc:
+            raise InputError("times with and without UTC offsets are mixed: give the same kind as before")
+        return self._engine.advance(times, table, keys)
+
+    def forecast(self) -> Forecasts:
+        """Forecast the next round, for every stream that had a value."""
+        return self.engine.ahead()
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, whole or not at all."""
+        save(self.engine, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the forecaster in a file, made by `save` or by `braided run`; it goes on with the same bits."""
+        forecaster = cls()
+        forecaster._engine = load_forecaster(Path(path))
+        return forecaster
+
+    def _started(self, times: Any, table: Floats, keys: tuple[TaskKey, ...], is_utc: bool) -> Engine:
+        if self.settings.is_auto:
+            engine = fresh_auto(self.settings, SOURCE, None, 0, None)
+            engine.origin = replace(engine.origin, is_utc=is_utc)
+            return engine
+        n = round(self.settings.tune * len(times))
+        if table.shape != (len(times), len(keys)):
+            raise InputError(f"values has shape {table.shape}: times and streams say {(len(times), len(keys))}")
+        names = tuple(map(str, keys))
+        chunk = Chunk(times[:n], names, table[:n], np.empty((n, len(keys), 0)))
+        period = TuningPeriod.of(chunk, keep_constant=True)
+        return start(period, choose(period, self.settings), self.settings, SOURCE, None, is_utc)
+
+    def __repr__(self) -> str:
+        return (
+            f"Forecaster({self._engine!r})" if self._engine is not None else f"Forecaster({self.settings.methods[0]})"
+        )
+
+
+def _lengths(season: Any) -> tuple[float, ...] | None:
+    if isinstance(season, str):
+        if season != "auto":
+            raise InputError(f"season is {season!r}: give 'auto', lengths in rounds, or ()")
+        return None
+    return tuple(season) if isinstance(season, Sequence) else (season,)
+
+
+def _plain_times(times: Any) -> tuple[Any, bool]:
+    """Return times as an array, and whether they have UTC offsets; then they are in UTC."""
+    given = np.asarray(times)
+    is_utc = given.dtype.kind == "O" and given.size > 0 and getattr(given.flat[0], "tzinfo", None) is not None
+    if given.dtype.kind == "U" and given.size:
+        try:
+            parsed = [datetime.fromisoformat(text) for text in given.ravel().tolist()]
+        except ValueError as error:
+            raise InputError(f"times holds {given.flat[0]!r}: give ISO 8601 dates, such as 2024-05-31T10:00") from error
+        return _plain_times(np.array(parsed, object).reshape(given.shape))
+    return given, is_utc
+
+
+def _wide(times: Any, values: Floats, streams: Any) -> tuple[Any, Floats, Any]:
+    """Return long columns as rounds; a single stream is a column already."""
+    if streams is None or isinstance(streams, str) or len(streams) == 1 != len(values):
+        return times, values[:, None], streams
+    names, places = np.unique(np.asarray(streams), return_inverse=True)
+    if len(times) != len(values) or len(places) != len(values):
+        raise InputError(f"times, values and streams have {len(times)}, {len(values)} and {len(places)} rows")
+    rounds, rows = np.unique(times, return_inverse=True)
+    table = np.full((len(rounds), len(names)), np.nan)
+    twice = np.bincount(rows * len(names) + places, minlength=table.size).max(initial=0) > 1
+    if twice:
+        place = int(np.argmax(np.bincount(rows * len(names) + places)))
+        when, who = rounds[place // len(names)], names[place % len(names)]
+        raise InputError(f"stream {who!r} has several values at {when}: give each once")
+    table[rows, places] = values
+    return rounds, table, names.tolist()
