@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from time import perf_counter
 
-from braided.cli.console import console, progress, show
+from braided.cli.console import LEAST_WIDTH, console, progress, show, width_of
 from braided.files import insist_apart, insist_own, sole_writer
 from braided.printable import printable
 from braided.processes import workers
@@ -37,10 +37,10 @@ def run_forecasting(
             outcomes = run_suite(panels, names, jobs, lambda what, share: advance(printable(what), share))
         write_scores(outcomes, out / SUITE_TABLE)
         page = write_suite_report(outcomes, out)
-    screen = console()
-    for table in tables(outcomes):
-        if table.group != "other":
-            show(table, screen)
+    shown = [table for table in tables(outcomes) if table.group != "other"]
+    screen = console(max(LEAST_WIDTH, *map(width_of, shown)))
+    for table in shown:
+        show(table, screen)
     for sentence in findings(outcomes):
         screen.print(f"• {sentence}", highlight=False, markup=False)
     print(f"\nThe suite took {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")

@@ -109,7 +109,7 @@ def _arima(past: Past, jobs: int, progress: Progress) -> Made:
 def _contenders() -> Iterator[Contender]:
     # fmt: off
     yield Contender("best-rule", "Best rule",
-                    "the best in hindsight of eleven rules without a model and of their mixture", "rule", _best_rule)
+                    "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule)
     yield Contender("single", "One filter per stream",
                     "recursive least squares on each stream's own changes and level, tuned on the first fifth",
                     "braided", _single)
