@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from braided import runs as runs
     from braided import statistics as statistics
     from braided import study as study
+    from braided import suite as suite
     from braided import tables as tables
     from braided.errors import BraidedError as BraidedError
     from braided.errors import FileError as FileError
@@ -63,7 +64,7 @@ _HOMES = {  # where public names come from; modules come from themselves
     "graph": "TaskGraph",
     "learners": "MADMM MOGD MTOSLSSVR MTWRLS OSLSSVR WRLS GraphRidge L21 Learner Persistence TraceNorm",
     "state": "load save",
-    "": "checks datasets features forecasting forgetting kernels methods metrics runs statistics study tables",
+    "": "checks datasets features forecasting forgetting kernels methods metrics runs statistics study suite tables",
 }
 _HOME = {name: home or name for home, names in _HOMES.items() for name in names.split()}
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Advance: TypeAlias = Callable[..., None]  # shows what is done, which share of it is finished, perhaps how many parts
 
+LEAST_WIDTH = 140  # letters
 PROGRESS_EVERY = 10.0  # seconds between lines of progress where there is no terminal
 
 
@@ -35,9 +36,15 @@ def split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def console() -> Console:
+def console(least: int = LEAST_WIDTH) -> Console:
     """Return a console wide enough for the tables: a narrow terminal may wrap lines, but no number is cut."""
-    return Console(width=max(Console().width, 140))
+    return Console(width=max(Console().width, least))
+
+
+def width_of(table: Table) -> int:
+    """Return how many letters wide a table is when printed."""
+    columns = zip(table.heads, *table.rows, strict=True)
+    return sum(max(map(len, column)) + 3 for column in columns)  # three letters between columns
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from braided.cli.console import console, progress, show, split
 from braided.cli.options import BUILT_IN, Debug, Jobs
+from braided.cli.suite import SUITE_OUT, run_forecasting
 from braided.errors import InputError
 from braided.files import insist_apart, sole_writer
 from braided.printable import counted, printable
@@ -23,9 +24,12 @@ QUICK_LEARNERS = ("mt-wrls", "mt-oslssvr", "wrls", "mogd", "mt-wrls-neighbours",
 QUICK = (*QUICK_LEARNERS, "no-change", "last-change", "mean-change")
 QUICK_WINDOWS = 4
 STUDIED = ("la-haute-borne", "us-incomes")
+STUDY_OUT = Path("braided-study")
+OF_THE_EXPERIMENT, OF_THE_SUITE = ("windows", "seed", "fresh"), ("without_peers", "timezone")  # options of one only
 
 
 def study(
+    context: typer.Context,
     data: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,15 +37,28 @@ def study(
             f"Default: {', '.join(STUDIED)}."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results and the report.")] = Path("braided-study"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results and the report; braided-study, or braided-suite.")
+    ] = None,
     methods: Annotated[
         str, typer.Option(help="Names, separated by commas; all by default, nine with --quick. See `braided methods`.")
     ] = "",
+    suite: Annotated[
+        Literal["forecasting"] | None,
+        typer.Option(help="Instead of the experiment: braided beside rules and other packages, on whole panels."),
+    ] = None,
     windows: Annotated[int | None, typer.Option(help="Windows at most; 30 by default, 4 with --quick.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Of the windows drawn, and of the synthetic data.", min=0)] = 0,
     jobs: Jobs = -1,
     quick: Annotated[bool, typer.Option("--quick", help="A few windows and methods: a first look.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the results of these data, and start again.")] = False,
+    without_peers: Annotated[
+        bool, typer.Option("--without-peers", help="Of the suite: leave other packages and methods out.")
+    ] = False,
+    timezone: Annotated[
+        str | None,
+        typer.Option(help="Of the suite: the clock of your files, such as Europe/Berlin; their times are UTC."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Run the paper's experiment and its contenders, and write a report.
@@ -53,6 +70,11 @@ def study(
     from braided.study import plan_for
     from braided.study.plan import WINDOWS
 
+    _insist_meaning(context, suite)
+    if suite is not None:
+        run_forecasting(data or [], split(methods), out or SUITE_OUT, jobs, quick, not without_peers, timezone)
+        return
+    out = out or STUDY_OUT
     began = perf_counter()
     names = split(methods) or (QUICK if quick else ())
     panels = [open_panel(name, seed) for name in data or STUDIED]
@@ -72,6 +94,17 @@ def study(
             _show(results)
         page = write_report(studies, out)
     print(f"\nThe study took {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
+
+
+def _insist_meaning(context: typer.Context, suite: str | None) -> None:
+    """Refuse options that the suite has no use for, or that are for the suite only."""
+    for name in OF_THE_EXPERIMENT if suite else OF_THE_SUITE:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            remedy = "leave it out" if suite else "add --suite forecasting, or leave it out"
+            raise InputError(
+                f"--{name.replace('_', '-')} has no meaning {'with' if suite else 'without'} --suite: {remedy}"
+            )
 
 
 def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results:

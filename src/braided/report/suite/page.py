@@ -1,0 +1,51 @@
+"""The page of the suite."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from braided.datasets import EMBEDDED
+from braided.errors import InputError
+from braided.printable import printable
+from braided.report.common.page import Section, write_page
+from braided.report.suite.tables import findings, size_of, tables
+from braided.suite import CONTENDERS, Outcome
+from braided.version import __version__
+
+READING = {
+    "Forecast": "One step ahead, and every value from the rounds before it: a whole round is forecast before any of it "
+    "is learned. A value counts from the first fifth of the rounds on, if its stream had a value before.",
+    "Against one filter per stream": "What seasons, rules and sharing add to separate filters.",
+    "Against Auto, sharing nothing": "What sharing is worth: the same mixture, in which no stream sees another.",
+}
+
+
+def write_suite_report(outcomes: Sequence[Outcome], folder: Path) -> Path:
+    """Write `index.html` and `report.md` into a folder, and return the path of the first."""
+    if not outcomes:
+        raise InputError("no panels: a report needs at least one")
+    facts = {printable(one.name): printable(one.source) for one in outcomes} | {"Version": f"braided {__version__}"}
+    section = Section(
+        "suite",
+        "Forecasting suite",
+        size_of(outcomes),
+        findings(outcomes),
+        tables(outcomes),
+        [],
+        facts,
+        _command(outcomes),
+    )
+    shown = {name for one in outcomes for name in one.cells}
+    methods = [method for name, method in CONTENDERS.items() if name in shown]
+    return write_page(folder, "suite", [section], suite=section, reading=READING, methods=methods)
+
+
+def _command(outcomes: Sequence[Outcome]) -> str:
+    """Return the command that runs the same suite again."""
+    words = ["braided", "study", "--suite", "forecasting"]
+    for one in outcomes:
+        words += ["--data", shlex.quote(one.name) if one.name in EMBEDDED else "FILE"]
+    names = list(outcomes[0].cells)
+    return " ".join(words + (["--methods", ",".join(names)] if names != list(CONTENDERS) else []))

@@ -1,0 +1,151 @@
+"""Tables and sentences of the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from braided.printable import counted, printable
+from braided.report.common.table import Table, brief, short
+from braided.suite import CONTENDERS, Cell, Outcome
+from braided.types import Floats
+
+LONGEST_NOTE = 28  # letters, in a cell
+SUBJECTS = ("auto", "run")  # what is compared with the others; the first that has scores
+SAID = ("single", "auto-alone")  # in words: what everything adds, and what sharing adds
+YARDSTICKS = ("single", "auto-alone", "best-rule", "lightgbm", "ridge-var", "auto-ets", "auto-arima")
+
+
+def tables(outcomes: Sequence[Outcome]) -> list[Table]:
+    """Return all tables of a suite."""
+    made = [errors(outcomes), changes(outcomes), _panels(outcomes), _times(outcomes)]
+    return [table for table in made if table.rows]
+
+
+def errors(outcomes: Sequence[Outcome]) -> Table:
+    """Return the headline: methods × panels."""
+    rows = tuple((CONTENDERS[name].title, *(_text(one.cells[name]) for one in outcomes)) for name in _names(outcomes))
+    long = {
+        cell.note: f"{CONTENDERS[name].title} on {printable(one.name)}: {cell.note}."
+        for one in outcomes
+        for name, cell in one.cells.items()
+        if len(cell.note) > LONGEST_NOTE
+    }
+    return Table(
+        name="errors",
+        title="RMSE over “no change”, one step ahead, synchronous",
+        group="synchronous",
+        columns=("Method", *(short(one.name, 24) for one in outcomes)),
+        rows=rows,
+        note=" ".join(["Mean over the streams, on the values after the first fifth of the rounds.", *long.values()]),
+    )
+
+
+def changes(outcomes: Sequence[Outcome]) -> Table:
+    """Return how the error of the first of the subjects that has scores compares with that of each yardstick."""
+    subject = _subject(outcomes)
+    rows = []
+    for name in YARDSTICKS if subject else ():
+        cells = [_change(one, subject, name) for one in outcomes]
+        if name != subject and any(cell != "–" for cell in cells):
+            rows.append((f"against {CONTENDERS[name].title}", *cells))
+    return Table(
+        name="changes",
+        title=f"Change of the error, {CONTENDERS[subject].title}" if subject else "",
+        group="synchronous",
+        columns=("", *(short(one.name, 24) for one in outcomes)),
+        rows=tuple(rows),
+        note="Mean over the streams of the ratio of both RMSE, less 1; in brackets, on how many streams it is lower.",
+    )
+
+
+def findings(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return in words what the tables show, also where it goes against braided."""
+    subject = _subject(outcomes)
+    said = [_best(one) for one in outcomes]
+    for name in SAID if subject else ():
+        found = {one.name: ratios for one in outcomes if len(ratios := _ratios(one, subject, name))}
+        if found:
+            each = ", ".join(f"{_percent(ratios)} on {printable(panel)}" for panel, ratios in found.items())
+            said.append(f"Change of the error, {CONTENDERS[subject].title} against {CONTENDERS[name].title}: {each}.")
+    return said
+
+
+def _ratios(outcome: Outcome, subject: str, yardstick: str) -> Floats:
+    """The error of a method over that of another, on the streams that have both."""
+    if subject not in outcome.cells or yardstick not in outcome.cells:
+        return np.empty(0)
+    own, other = outcome.cells[subject].ratios, outcome.cells[yardstick].ratios
+    there = ~np.isnan(own) & (other > 0.0)
+    return own[there] / other[there]
+
+
+def _change(outcome: Outcome, subject: str, yardstick: str) -> str:
+    ratios = _ratios(outcome, subject, yardstick)
+    return f"{_percent(ratios)} ({(ratios < 1.0).sum()} of {len(ratios)})" if len(ratios) else "–"
+
+
+def _percent(ratios: Floats) -> str:
+    return f"{100.0 * (ratios.mean() - 1.0):+.1f} %".replace("-", "−")
+
+
+def _best(outcome: Outcome) -> str:
+    known = {name: cell.error for name, cell in outcome.cells.items() if not np.isnan(cell.error)}
+    whole = {name: error for name, error in known.items() if not np.isnan(outcome.cells[name].ratios).any()}
+    known = whole or known  # a score on some of the streams can't be compared
+    if not known:
+        return f"{printable(outcome.name)}: no method has a score."
+    best = min(known, key=known.__getitem__)
+    return f"{printable(outcome.name)}: {CONTENDERS[best].title} has the least error, {brief(known[best])}."
+
+
+def _subject(outcomes: Sequence[Outcome]) -> str:
+    scored = {name for one in outcomes for name, cell in one.cells.items() if not np.isnan(cell.error)}
+    return next((name for name in SUBJECTS if name in scored), "")
+
+
+def _names(outcomes: Sequence[Outcome]) -> list[str]:
+    return list(dict.fromkeys(name for one in outcomes for name in one.cells))
+
+
+def _text(cell: Cell) -> str:
+    """Write a score with its note, or the note alone."""
+    if np.isnan(cell.error):
+        return short(cell.note, LONGEST_NOTE) or "–"
+    return f"{brief(cell.error)} ({short(cell.note, LONGEST_NOTE)})" if cell.note else brief(cell.error)
+
+
+def _panels(outcomes: Sequence[Outcome]) -> Table:
+    return Table(
+        name="panels",
+        title="Panels",
+        group="other",
+        columns=("Panel", "streams", "rounds", "scored from round", "scored values"),
+        rows=tuple(_panel(one) for one in outcomes),
+    )
+
+
+def _panel(outcome: Outcome) -> tuple[str, ...]:
+    counts = len(outcome.streams), outcome.rounds, outcome.first + 1, int(outcome.counts.sum())
+    return printable(outcome.name), *(f"{number:,}" for number in counts)
+
+
+def _times(outcomes: Sequence[Outcome]) -> Table:
+    def seconds(name: str) -> Iterator[str]:
+        for one in outcomes:
+            yield f"{one.cells[name].seconds:.1f}" if one.cells[name].seconds else "–"
+
+    return Table(
+        name="times",
+        title="Seconds",
+        group="other",
+        columns=("Method", *(short(one.name, 24) for one in outcomes)),
+        rows=tuple((CONTENDERS[name].title, *seconds(name)) for name in _names(outcomes)),
+        note="From the values to all forecasts, with tuning and refits; some methods use several processes.",
+    )
+
+
+def size_of(outcomes: Sequence[Outcome]) -> str:
+    """Say how much was run."""
+    return f"{counted(len(_names(outcomes)), 'method')} on {counted(len(outcomes), 'panel')}"

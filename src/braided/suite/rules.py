@@ -1,0 +1,66 @@
+"""Rules: forecasts without a model, which any method should beat.
+
+| rule                              | forecast of the change from the last known level                      |
+|-----------------------------------|-----------------------------------------------------------------------|
+| no change                         | 0                                                                     |
+| running, exponential mean         | to the mean of all levels so far; to one with a weight of 0.2 a value |
+| running, exponential drift        | the mean of all changes so far; one with a weight of 0.1 a change     |
+| last, exponential change of all   | the streams' mean last change; an exponential mean (0.3) of these     |
+| level, change a season ago        | to the level, or the change, of a day, week or year before            |
+
+>>> import braided as bd
+>>> past = Past(bd.datasets.wind_field(seed=0, steps=300, sites=3), cuts_of(300))      # synthetic
+>>> [*rules_of(past)][:3]
+['no change', 'running mean', 'exponential mean']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from braided.suite.past import Past, back, known_so_far
+from braided.suite.past import cuts_of as cuts_of  # for the example
+from braided.types import Floats
+
+LEVEL_WEIGHT, DRIFT_WEIGHT, COMMON_WEIGHT = 0.2, 0.1, 0.3  # of the newest value, in exponential means
+
+
+def rules_of(past: Past) -> dict[str, Floats]:
+    """Return the forecasts of each rule: changes from the last known level (rows, T), NaN where it has none."""
+    return dict(_rules(past))
+
+
+def _rules(past: Past) -> Iterator[tuple[str, Floats]]:
+    last, changes = past.last, past.changes
+    common = np.broadcast_to(past.mean_change, changes.shape)
+    yield "no change", np.zeros_like(last)
+    yield "running mean", back(_running_mean(past.levels), 1) - last
+    yield "exponential mean", back(_exponential_mean(past.levels, LEVEL_WEIGHT), 1) - last
+    yield "running drift", back(_running_mean(changes), 1)
+    yield "exponential drift", back(_exponential_mean(changes, DRIFT_WEIGHT), 1)
+    yield "last change of all", back(common, 1)
+    yield "exponential change of all", back(_exponential_mean(common, COMMON_WEIGHT), 1)
+    for season in past.seasons:
+        for name, then, base in (("level", past.levels, last), ("change", changes, 0.0)):
+            ago = back(then, season.lag) - base
+            ago[: season.known_after] = np.nan
+            yield f"{name} a {season.name} ago", ago
+
+
+def _running_mean(series: Floats) -> Floats:
+    """The mean of what is there up to each row."""
+    count = (~np.isnan(series)).cumsum(axis=0)
+    total = np.nancumsum(series, axis=0)
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def _exponential_mean(series: Floats, weight: float) -> Floats:
+    """The exponential mean up to each row, which starts at the first value; a missing value changes nothing."""
+    means = known_so_far(series)  # the first value where there is none before
+    for row in range(1, len(series)):
+        before = means[row - 1]
+        moved = before + weight * (series[row] - before)
+        means[row] = np.where(np.isnan(moved), np.where(np.isnan(before), series[row], before), moved)
+    return means

@@ -1,0 +1,191 @@
+"""Run the suite: every method on every panel, one step ahead, with the same values scored for all.
+
+>>> import braided as bd
+>>> panel = bd.datasets.wind_field(seed=0, steps=100, sites=3)         # synthetic
+>>> outcome, = run_suite([panel], names=("best-rule",))
+>>> outcome.cells["best-rule"].note, bool(outcome.cells["best-rule"].error <= 1.0)
+('mixture of rules', True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Literal, NamedTuple, TypeAlias, final
+
+import numpy as np
+
+from braided.errors import InputError
+from braided.processes import workers
+from braided.suite import own
+from braided.suite.mixture import mixture_of
+from braided.suite.past import Past, cuts_of
+from braided.suite.peers import classical, lightgbm, ridge_var
+from braided.suite.peers.progress import Progress, silent
+from braided.suite.rules import rules_of
+from braided.suite.scores import Cell, Outcome, ratios, root_mean_squares, scored_values
+from braided.tables import Panel
+from braided.types import Floats
+
+Kind: TypeAlias = Literal["rule", "braided", "peer"]
+Advance: TypeAlias = Callable[[str, float], None]  # what is being done, and which share of all is finished
+
+TO_INSTALL = "pip install 'braided[peers]'"
+MOST_VALUES = 5_000_000  # of a panel, for regressions of all streams
+
+
+class Made(NamedTuple):
+    """The forecasts of a method on a panel."""
+
+    forecasts: Floats  # (rounds, T), NaN where there is none
+    note: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Contender:
+    """A method of the suite."""
+
+    name: str
+    title: str
+    about: str
+    kind: Kind
+    forecast: Callable[[Past, int, Progress], Made]  # of a panel, in so many processes
+    needs: str = ""  # a package that it needs
+    slow: bool = False  # whether long panels are refused
+
+
+def _best_rule(past: Past, jobs: int, progress: Progress) -> Made:
+    """The best in hindsight of the rules and their mixture."""
+    rules = rules_of(past)
+    rules["mixture of rules"] = mixture_of(np.stack([*rules.values()]), past.changes)
+    forecasts = {name: past.forecasts(changes) for name, changes in rules.items()}
+    errors = {name: Cell(ratios(past, made)).error for name, made in forecasts.items()}
+    best = min(errors, key=errors.__getitem__)
+    return Made(forecasts[best], best)
+
+
+def _single(past: Past, jobs: int, progress: Progress) -> Made:
+    return Made(own.run_forecasts(past, ("wrls",)))
+
+
+def _tuned(past: Past, jobs: int, progress: Progress) -> Made:
+    return Made(own.run_forecasts(past))
+
+
+def _auto(past: Past, jobs: int, progress: Progress) -> Made:
+    return Made(own.auto_forecasts(past))
+
+
+def _auto_alone(past: Past, jobs: int, progress: Progress) -> Made:
+    return Made(own.auto_forecasts(past, sharing=False))
+
+
+def _lightgbm(past: Past, jobs: int, progress: Progress) -> Made:
+    return Made(lightgbm.forecast(past, jobs, progress=progress))
+
+
+def _ridge_var(past: Past, jobs: int, progress: Progress) -> Made:
+    return Made(ridge_var.forecast(past))
+
+
+def _classical(past: Past, jobs: int, progress: Progress, kind: classical.Kind) -> Made:
+    forecasts = classical.forecast(past, kind, jobs, progress)
+    n_streams, all_streams = len(classical.streams_of(past, kind)), len(past.panel.tasks)
+    return Made(forecasts, f"{n_streams} of {all_streams} streams" * (n_streams < all_streams))
+
+
+def _ets(past: Past, jobs: int, progress: Progress) -> Made:
+    return _classical(past, jobs, progress, "ETS")
+
+
+def _arima(past: Past, jobs: int, progress: Progress) -> Made:
+    return _classical(past, jobs, progress, "ARIMA")
+
+
+def _contenders() -> Iterator[Contender]:
+    # fmt: off
+    yield Contender("best-rule", "Best rule",
+                    "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule)
+    yield Contender("single", "One filter per stream",
+                    "recursive least squares on each stream's own changes and level, tuned on the first fifth",
+                    "braided", _single)
+    yield Contender("run", "MT-WRLS + neighbours, tuned",
+                    "what `braided run` does today: the best of four methods on the first fifth", "braided", _tuned)
+    yield Contender("auto-alone", "Auto, sharing nothing",
+                    "the same mixture, in which no stream sees another", "braided", _auto_alone)
+    yield Contender("auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided", _auto)
+    yield Contender("lightgbm", "LightGBM",
+                    "gradient-boosted trees, one model of all streams, refitted at ten cuts", "peer", _lightgbm,
+                    needs="lightgbm", slow=True)
+    yield Contender("ridge-var", "Ridge VAR",
+                    "a regression per stream on its own past and that of the 20 streams most like it, refitted at ten "
+                    "cuts", "peer", _ridge_var, slow=True)
+    yield Contender("auto-ets", "AutoETS",
+                    "exponential smoothing per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
+                    _ets, needs="statsforecast")
+    yield Contender("auto-arima", "AutoARIMA",
+                    "ARIMA per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer", _arima,
+                    needs="statsforecast")
+    # fmt: on
+
+
+CONTENDERS = {one.name: one for one in _contenders()}
+
+
+def find_contender(name: str) -> Contender:
+    """Return a method of the suite by its name."""
+    if name not in CONTENDERS:
+        near = get_close_matches(name.lower(), CONTENDERS, n=1, cutoff=0.0)[0]
+        raise InputError(f"the suite has no method {name!r}: did you mean {near!r}? There are {', '.join(CONTENDERS)}")
+    return CONTENDERS[name]
+
+
+def run_suite(
+    panels: Iterable[Panel],
+    names: Sequence[str] = tuple(CONTENDERS),
+    jobs: int = 1,
+    progress: Advance = lambda what, share: None,
+) -> list[Outcome]:
+    """Run methods on panels; the result does not depend on `jobs`, the number of processes."""
+    workers(jobs)  # refuses 0 before anything is done
+    contenders = [find_contender(name) for name in names]
+    pasts = [Past(panel, cuts_of(len(panel.times))) for panel in panels]
+    total, outcomes = len(contenders) * len(pasts), []
+    for number, past in enumerate(pasts):
+        cells: dict[str, Cell] = {}
+        for place, contender in enumerate(contenders):
+            what, done = f"{past.panel.name}: {contender.title}", number * len(contenders) + place
+            progress(what, done / total)
+
+            def advance(share: float, what: str = what, done: int = done) -> None:
+                progress(what, (done + share) / total)
+
+            cells[contender.name] = run_one(contender, past, jobs, advance)
+        outcomes.append(_outcome(past, cells))
+    return outcomes
+
+
+def run_one(contender: Contender, past: Past, jobs: int = 1, progress: Progress = silent) -> Cell:
+    """Run one method on one panel; a note says why where it can't."""
+    nothing = Cell(np.full(len(past.panel.tasks), np.nan))
+    if contender.needs and find_spec(contender.needs) is None:
+        return replace(nothing, note=TO_INSTALL)
+    if contender.slow and past.panel.values.size > MOST_VALUES:
+        return replace(nothing, note=f"more than {MOST_VALUES:,} values")
+    began = perf_counter()
+    try:
+        made = contender.forecast(past, jobs, progress)
+    except InputError as error:  # this method can't take such a panel; the others can
+        return replace(nothing, note=str(error))
+    return Cell(ratios(past, made.forecasts), made.note, perf_counter() - began)
+
+
+def _outcome(past: Past, cells: dict[str, Cell]) -> Outcome:
+    panel = past.panel
+    counts = scored_values(past).sum(axis=0)
+    base = root_mean_squares(past, past.no_change)
+    return Outcome(panel.name, panel.source, panel.tasks, len(panel.times), past.first, counts, base, cells)
