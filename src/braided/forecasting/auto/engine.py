@@ -151,12 +151,12 @@ class AutoEngine(Engine):
         made: list[Forecasts] = []
         first = 0
         while first < len(stamps):
-            if self.rounds in HEADS and (self.rounds in HEADS_OF_MANY or len(self.columns) < MANY_STREAMS):
-                self._measure()
             end = min([len(stamps), *(first + head - self.rounds for head in HEADS if head > self.rounds)])
             end = self._next_join(values, first, end)
             part = np.s_[first:end]
             made.append(self._learn(stamps[part], values[part], more[part], record))
+            if self.rounds in HEADS and (self.rounds in HEADS_OF_MANY or len(self.columns) < MANY_STREAMS):
+                self._measure()  # now, so that `ahead` forecasts as the next call will
             self._let_join()
             first = end
         return made

@@ -1,0 +1,37 @@
+"""Auto: forecasts of any streams, from the second round on, whatever the values, the times and the cuts."""
+
+import numpy as np
+import pytest
+
+from braided.forecasting.auto import Auto, AutoEngine, Linear
+
+OWN = Linear("own past", "separate", ("bias", "recent", "level", "known"), 10.0)
+TIED = Linear("tied", "tied", ("bias", "recent", "level", "near", "mean", "seasons", "phases", "known"))
+FEW = Auto((OWN, TIED))  # of the members, so that tests are quick
+
+
+def walks(rounds=260, streams=3, seed=0, missing=0.0):
+    """Related streams: times of days, values and names."""
+    rng = np.random.default_rng(seed)
+    week = np.sin(2.0 * np.pi * np.arange(rounds) / 7.0)[:, None] * rng.uniform(0.0, 2.0, streams)
+    values = 5.0 + week + (rng.normal(size=(rounds, 1)) + rng.normal(size=(rounds, streams))).cumsum(axis=0)
+    values[rng.random(values.shape) < missing] = np.nan
+    return np.datetime64("2024-01-01") + np.arange(rounds), values, tuple(f"s{k}" for k in range(streams))
+
+
+def as_will_be(engine, times, values, tasks, first=2):
+    """Advance round by round; insist that each was forecast ahead to the bit."""
+    engine.advance(times[:first], values[:first], tasks)
+    for row in range(first, len(times)):
+        ahead = engine.ahead()
+        made = engine.advance(times[row : row + 1], values[row : row + 1], tasks)
+        known = {task: place for place, task in enumerate(ahead.tasks)}
+        places = [known[task] for task in made.tasks]
+        for name in ("times", "forecast", "low", "high"):
+            np.testing.assert_array_equal(getattr(ahead, name)[places], getattr(made, name), str((row, name)))
+    return engine
+
+
+@pytest.mark.parametrize("sharing", [True, False])
+def test_the_next_round_is_forecast_as_it_will_be(sharing):
+    as_will_be(AutoEngine(Auto(FEW.members, sharing=sharing)), *walks(missing=0.1))
