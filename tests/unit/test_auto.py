@@ -35,3 +35,15 @@ def as_will_be(engine, times, values, tasks, first=2):
 @pytest.mark.parametrize("sharing", [True, False])
 def test_the_next_round_is_forecast_as_it_will_be(sharing):
     as_will_be(AutoEngine(Auto(FEW.members, sharing=sharing)), *walks(missing=0.1))
+
+
+@pytest.mark.parametrize("cuts", [[], range(1, 260), [3, 5, 41]], ids=["whole", "one by one", "some"])
+def test_gaps_are_counted_however_rounds_come(cuts):
+    times, values, tasks = walks()
+    times = times.copy()
+    times[4:] += 5
+    times[100:] += 9
+    engine = AutoEngine(Auto((OWN,)))
+    for part in np.split(np.arange(len(times)), cuts):
+        engine.advance(times[part], values[part], tasks)
+    assert (engine.gaps, engine.irregular) == (2, 0)

@@ -165,6 +165,8 @@ class AutoEngine(Engine):
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
         head = self._whole_head()
         self._clock = Clock.measure(self._times(head.stamps))
+        if self.rounds == HEADS[0]:
+            self._count_steps(head.stamps, int(head.stamps[0]))
         there = np.count_nonzero(~np.isnan(head.values), axis=0)
         enough = np.flatnonzero(there >= max(LEAST_VALUES, self.rounds // 10))
         new = np.setdiff1d(enough, self.places)
@@ -276,6 +278,11 @@ class AutoEngine(Engine):
         }
         zero = np.zeros(len(rows))
         return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
+
+    def _count_steps(self, stamps: Ints, before: int) -> None:
+        """Count steps that were too long, the first of them once the clock has been measured."""
+        if self.rounds >= HEADS[0]:
+            super()._count_steps(stamps, before)
 
     def _intervals(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
         """Return half-widths of intervals in the user's units, NaN where nothing is known of a stream's errors."""
