@@ -47,3 +47,35 @@ def test_gaps_are_counted_however_rounds_come(cuts):
     for part in np.split(np.arange(len(times)), cuts):
         engine.advance(times[part], values[part], tasks)
     assert (engine.gaps, engine.irregular) == (2, 0)
+
+
+def insist_sound(engine, made):
+    """All forecasts are finite, every stream with a value has one ahead, and intervals are there or not."""
+    assert np.isfinite(made.forecast).all()
+    ahead = engine.ahead()
+    assert {*ahead.tasks} == {task for task, last in zip(engine.tasks, engine._last, strict=True) if last == last}
+    assert np.isfinite(ahead.forecast).all()
+    for one in (made, ahead):
+        known = ~np.isnan(one.low)
+        np.testing.assert_array_equal(known, ~np.isnan(one.high))
+        assert (one.low[known] <= one.forecast[known]).all()
+        assert (one.forecast[known] <= one.high[known]).all()
+        assert np.isfinite(one.high[known]).all()
+        assert np.isfinite(one.low[known]).all()
+    for name in ("rmse", "curve"):
+        assert not np.isinf(getattr(engine.record, name)).any()
+
+
+
+@pytest.mark.parametrize("cuts", [[], range(1, 1000)], ids=["whole", "one by one"])
+@pytest.mark.parametrize("first", [0, 300])
+def test_streams_with_times_of_their_own_are_forecast_once_they_have_enough_values(cuts, first):
+    """Each of 30 streams has a value in every 30th round, the first of them perhaps after 300."""
+    values = np.full((1000, 30), np.nan)
+    rounds = np.arange(first, 1000)
+    values[rounds, rounds % 30] = np.random.default_rng(0).normal(size=len(rounds))
+    engine = AutoEngine(Auto((OWN,)))
+    made = [engine.advance(part, values[part], tuple(range(30))) for part in np.split(np.arange(1000), cuts)]
+    assert len(engine.places) == 30
+    assert not engine._head
+    insist_sound(engine, made[-1])
