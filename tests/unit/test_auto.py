@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from braided.forecasting import joined
 from braided.forecasting.auto import Auto, AutoEngine, Linear
 
 OWN = Linear("own past", "separate", ("bias", "recent", "level", "known"), 10.0)
@@ -17,6 +18,13 @@ def walks(rounds=260, streams=3, seed=0, missing=0.0):
     values = 5.0 + week + (rng.normal(size=(rounds, 1)) + rng.normal(size=(rounds, streams))).cumsum(axis=0)
     values[rng.random(values.shape) < missing] = np.nan
     return np.datetime64("2024-01-01") + np.arange(rounds), values, tuple(f"s{k}" for k in range(streams))
+
+
+def same(one, other):
+    """Insist that forecasts are the same to the bit."""
+    assert one.tasks == other.tasks
+    for name in ("times", "actual", "forecast", "low", "high"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
 def as_will_be(engine, times, values, tasks, first=2):
@@ -79,3 +87,36 @@ def test_streams_with_times_of_their_own_are_forecast_once_they_have_enough_valu
     assert len(engine.places) == 30
     assert not engine._head
     insist_sound(engine, made[-1])
+
+
+def late(values):
+    """Values of which a third stream comes late, and a fourth later."""
+    values = values.copy()
+    values[:30, 2] = np.nan
+    values[:210, 3:] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("met", [range(30), [0, 30, 100, 210, 231]], ids=["row by row", "rarely"])
+def test_a_stream_that_comes_late_may_be_named_late(met):
+    times, values, tasks = walks(streams=4)
+    values = late(values)
+    whole, cut = AutoEngine(FEW), AutoEngine(FEW)
+    expected = whole.advance(times, values, tasks)
+    made = []
+    for part in np.split(np.arange(260), met[1:]):
+        n = 2 + (part[-1] >= 30) + (part[-1] >= 210)
+        made.append(cut.advance(times[part], values[part, :n], tasks[:n]))
+    same(expected, joined(made))
+
+
+def test_errors_are_in_units_of_each_stream_whenever_it_joins():
+    times, values, tasks = walks(600, streams=4)
+    values = late(values * [1.0, 1e-6, 1e6, 1e9])
+    engine = AutoEngine(FEW)
+    made = engine.advance(times, values, tasks)
+    for place in range(4):
+        own = made.places == place
+        assert engine.record.scale[place] == pytest.approx(np.nanstd(np.diff(values[:, place])), rel=0.3)
+        assert 0.5 < engine.record.rmse_of("no change")[place] < 2.0
+        assert own.sum() >= engine.record.counts[place] > 0

@@ -124,9 +124,7 @@ class AutoEngine(Engine):
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
         self.record.join(np.ones(n))
-        known = self._calibration[:, LOG_FACTOR]
-        fresh = np.array([[known.mean() if len(known) else self._log_factor, 0.0, 0.0]])
-        self._calibration = np.vstack([self._calibration, np.tile(fresh, (n, 1))])
+        self._calibration = np.vstack([self._calibration, np.tile([self._log_factor, 0.0, 0.0], (n, 1))])
         self._last = np.append(self._last, np.full(n, np.nan))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
         self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
@@ -189,16 +187,23 @@ class AutoEngine(Engine):
         if not self.places.size + new.size:
             self._head = [head.rows(np.s_[-LONGEST_WAIT:])]
             return
-        self.places = np.append(self.places, new)
-        for place in new.tolist():
-            self._waiting.pop(place, None)
+        self._let_in(new)
         self._measure_extras(head.given)
         seasons, auto, known = self._seasons(head), self.auto, head.given[:, self.places]
         stretch = self._stretch(head.stamps, head.values[:, self.places], known, int(head.stamps[0]) - self._clock.step)
         self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
+        self.record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
         self._begin_scores()
+
+    def _let_in(self, new: Ints) -> None:
+        """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
+        if len(self.places):
+            self._calibration[new, LOG_FACTOR] = self._calibration[self.places, LOG_FACTOR].mean()
+        self.places = np.append(self.places, new)
+        for place in new.tolist():
+            del self._waiting[place]
 
     def _times(self, stamps: Ints) -> Any:
         return stamps.view("datetime64[us]") if self.is_dated else stamps
@@ -234,9 +239,8 @@ class AutoEngine(Engine):
         contenders = (MODEL, *([ALONE] if self.alone else []), *self.ensemble.names)
         if self.rounds < SCORED_FROM or self.record.contenders == contenders:
             return
-        scale = np.ones(len(self.columns))
-        scale[self.places] = self.ensemble.views[0].units.scale
-        self.record = Record.blank(scale, contenders)
+        self.record = Record.blank(self.record.scale, contenders)
+        self.record.scale[self.places] = self.ensemble.views[0].units.scale
 
     @property
     def _lets_join(self) -> bool:
@@ -260,9 +264,8 @@ class AutoEngine(Engine):
             if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:
                 for ensemble in filter(None, (self.ensemble, self.alone)):
                     ensemble.join(values)
-                self.places = np.append(self.places, place)
+                self._let_in(np.array([place]))
                 self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
-                del self._waiting[place]
 
     def _learn(self, stamps: Ints, values: Floats, extras: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds between which nothing is measured and no stream joins."""
