@@ -7,6 +7,8 @@
 | 20       | units and similar streams are measured; learners start, and learn the first rounds; scores begin    |
 | 50 … 200 | the same again, on more rounds; then units, similar streams and seasons stay                        |
 
+If no stream has enough values by then, this is repeated every 200 rounds until one has, on the last 2,000.
+
 So a forecast depends on the rounds before it and on nothing else: neither on how long the table is, nor on how its
 rounds are cut. A stream that comes later, or has few values, is forecast "no change" until it has 20.
 """
@@ -122,9 +124,7 @@ class AutoEngine(Engine):
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
         self.record.join(np.ones(n))
-        known = self._calibration[:, LOG_FACTOR]
-        fresh = np.array([[known.mean() if len(known) else self._log_factor, 0.0, 0.0]])
-        self._calibration = np.vstack([self._calibration, np.tile(fresh, (n, 1))])
+        self._calibration = np.vstack([self._calibration, np.tile([self._log_factor, 0.0, 0.0], (n, 1))])
         self._last = np.append(self._last, np.full(n, np.nan))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
         self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
@@ -151,37 +151,59 @@ class AutoEngine(Engine):
         made: list[Forecasts] = []
         first = 0
         while first < len(stamps):
-            if self.rounds in HEADS and (self.rounds in HEADS_OF_MANY or len(self.columns) < MANY_STREAMS):
-                self._measure()
-            end = min([len(stamps), *(first + head - self.rounds for head in HEADS if head > self.rounds)])
-            end = self._next_join(values, first, end)
+            end = self._next_join(values, first, min(len(stamps), first + self._rounds_to_head()))
             part = np.s_[first:end]
             made.append(self._learn(stamps[part], values[part], more[part], record))
+            if self._is_head():
+                self._measure()  # now, so that `ahead` forecasts as the next call will
+            if self._lets_join:
+                self._head = []
             self._let_join()
             first = end
         return made
+
+    def _rounds_to_head(self) -> int:
+        """How many rounds there are before the first rounds are measured."""
+        if self.rounds < HEADS[-1]:
+            return min(head - self.rounds for head in HEADS if head > self.rounds)
+        return LARGEST_COUNT if self.ensemble is not None else HEADS[-1] - self.rounds % HEADS[-1]
+
+    def _is_head(self) -> bool:
+        """Whether the first rounds are to be measured: at the last head and later, only if nobody is in the ensemble."""
+        if self.ensemble is None and self.rounds % HEADS[-1] == 0:
+            return True
+        n_seen = np.count_nonzero(~np.isnan(self._last))
+        return self.rounds in (HEADS if n_seen < MANY_STREAMS else HEADS_OF_MANY)
 
     def _measure(self) -> None:
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
         head = self._whole_head()
         self._clock = Clock.measure(self._times(head.stamps))
+        if self.rounds == HEADS[0]:
+            self._count_steps(head.stamps, int(head.stamps[0]))
         there = np.count_nonzero(~np.isnan(head.values), axis=0)
-        enough = np.flatnonzero(there >= max(LEAST_VALUES, self.rounds // 10))
+        enough = np.flatnonzero(there >= max(LEAST_VALUES, min(self.rounds, HEADS[-1]) // 10))
         new = np.setdiff1d(enough, self.places)
         if not self.places.size + new.size:
+            self._head = [head.rows(np.s_[-LONGEST_WAIT:])]
             return
-        self.places = np.append(self.places, new)
-        for place in new.tolist():
-            self._waiting.pop(place, None)
+        self._let_in(new)
         self._measure_extras(head.given)
         seasons, auto, known = self._seasons(head), self.auto, head.given[:, self.places]
-        stretch = self._stretch(head.stamps, head.values[:, self.places], known, self.first_stamp - self._clock.step)
+        stretch = self._stretch(head.stamps, head.values[:, self.places], known, int(head.stamps[0]) - self._clock.step)
         self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
+        self.record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
         self._begin_scores()
-        if self.rounds == HEADS[-1]:
-            self._head = []
+
+    def _let_in(self, new: Ints) -> None:
+        """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
+        if len(self.places):
+            self._calibration[new, LOG_FACTOR] = self._calibration[self.places, LOG_FACTOR].mean()
+        self.places = np.append(self.places, new)
+        for place in new.tolist():
+            del self._waiting[place]
 
     def _times(self, stamps: Ints) -> Any:
         return stamps.view("datetime64[us]") if self.is_dated else stamps
@@ -217,13 +239,17 @@ class AutoEngine(Engine):
         contenders = (MODEL, *([ALONE] if self.alone else []), *self.ensemble.names)
         if self.rounds < SCORED_FROM or self.record.contenders == contenders:
             return
-        scale = np.ones(len(self.columns))
-        scale[self.places] = self.ensemble.views[0].units.scale
-        self.record = Record.blank(scale, contenders)
+        self.record = Record.blank(self.record.scale, contenders)
+        self.record.scale[self.places] = self.ensemble.views[0].units.scale
+
+    @property
+    def _lets_join(self) -> bool:
+        """Whether streams join one by one, as the first rounds will not be measured again."""
+        return self.rounds >= HEADS[-1] and self.ensemble is not None
 
     def _next_join(self, values: Floats, first: int, end: int) -> int:
         """Where rounds must be cut, as a stream has enough values to join after them."""
-        for place, known in self._waiting.items() if self.rounds >= HEADS[-1] else ():
+        for place, known in self._waiting.items() if self._lets_join else ():
             rows = np.flatnonzero(~np.isnan(values[first:end, place]))
             needed = JOIN_AFTER - np.count_nonzero(~np.isnan(known))
             if len(rows) >= needed:
@@ -232,22 +258,21 @@ class AutoEngine(Engine):
 
     def _let_join(self) -> None:
         """Let streams join that have enough values; before the last head, they join when everything is measured."""
-        if self.rounds < HEADS[-1] or self.ensemble is None:
+        if not self._lets_join:
             return
         for place, values in sorted(self._waiting.items()):
             if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:
                 for ensemble in filter(None, (self.ensemble, self.alone)):
                     ensemble.join(values)
-                self.places = np.append(self.places, place)
+                self._let_in(np.array([place]))
                 self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
-                del self._waiting[place]
 
     def _learn(self, stamps: Ints, values: Floats, extras: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds between which nothing is measured and no stream joins."""
         n, places, before = len(stamps), self.places, self.last_stamp
         last, self._last = last_known(values, self._last)
         known, self._last_extras = last_known(extras, self._last_extras)
-        if self.rounds < HEADS[-1]:
+        if not self._lets_join:
             nothing = np.zeros(n, np.bool_)
             self._head.append(Stretch(stamps, values, known, nothing, nothing))
         forecast, deviation = last.copy(), np.full(values.shape, np.nan)
@@ -276,6 +301,11 @@ class AutoEngine(Engine):
         }
         zero = np.zeros(len(rows))
         return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
+
+    def _count_steps(self, stamps: Ints, before: int) -> None:
+        """Count steps that were too long, the first of them once the clock has been measured."""
+        if self.rounds >= HEADS[0]:
+            super()._count_steps(stamps, before)
 
     def _intervals(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
         """Return half-widths of intervals in the user's units, NaN where nothing is known of a stream's errors."""

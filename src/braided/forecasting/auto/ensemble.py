@@ -225,7 +225,7 @@ class Ensemble:
                 }
             made += forecasts.values()
         rules = plain.rules[:, :, self._rules]
-        return np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else np.ascontiguousarray(rules)
+        return np.ascontiguousarray(np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else rules)
 
     # Streams that join ---------------------------------------------------------------------------------------------
 
