@@ -87,13 +87,12 @@ def pictures(run: Run) -> Iterator[Picture]:
 def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Method]]:
     """The errors so far of the model and of one filter per stream."""
     record = forecaster.record
-    bins = -(-record.rounds // record.width)
-    rounds = np.minimum(record.width * np.arange(1, bins + 1), record.rounds)
+    rounds = record.over_time.ends
     used, alone = method_of(forecaster), SINGLE
     shown = [("model", used.title, used)]
     if "single" in forecaster.contenders:
         shown.append(("single", f"One filter per stream ({alone.title})", alone))
-    sums = {name: record.curve_of(name)[:bins].cumsum() for name in record.contenders}
+    sums = {name: record.curve_of(name)[: len(rounds)].cumsum() for name in record.contenders}
     no_change = sums["no change"]
     known = no_change > 0.0
     return [(rounds[known], np.sqrt(sums[name][known] / no_change[known]), *words) for name, *words in shown]
