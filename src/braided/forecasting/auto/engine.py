@@ -21,9 +21,11 @@ import numpy as np
 from braided._compiled.intervals import LOG_FACTOR
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.copies import find_copies
 from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, Stretch
 from braided.forecasting.auto.seasons import Seasons, is_weekend
 from braided.forecasting.clock import DAY, GAP_FACTOR, LARGEST_STAMP, NEVER, Clock
+from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine, widened
 from braided.forecasting.forecasts import Forecasts
@@ -60,7 +62,10 @@ class AutoEngine(Engine):
     (897, ['site 1', 'site 2', 'site 3'])
     """
 
-    saved: ClassVar[dict[str, str]] = Engine.saved | {"samples": "_samples", "quiet": "_quiet", "last": "_last"}
+    saved: ClassVar[dict[str, str]] = Engine.saved | {
+        **{"samples": "_samples", "quiet": "_quiet", "last": "_last"},
+        **{name: name for name in ("weights", "copies", "n_measured")},
+    }
 
     def __init__(
         self,
@@ -77,6 +82,9 @@ class AutoEngine(Engine):
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
         self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
+        self.n_measured = 0  # of these, those that were there when everything was measured; others joined late
+        self.copies: tuple[tuple[int, ...], ...] = ()  # groups of columns that are copies of each other
+        self.weights: Curve | None = None  # of members and rules, mean over the streams, since scores began
         self._clock = Clock()
         self._head: list[Stretch] = []  # the first rounds, of all columns, until everything is measured
         self._waiting: dict[int, Floats] = {}  # by column: the values of streams that have not joined yet
@@ -118,6 +126,23 @@ class AutoEngine(Engine):
             return None
         graph = self.ensemble.graph
         return TaskGraph(graph.similarity, [self.columns[place] for place in self.places], ridge=graph.ridge)
+
+    @property
+    def latecomers(self) -> list[TaskKey]:
+        """The streams that joined after everything was measured for the last time."""
+        return [self.columns[place] for place in self.places[self.n_measured :]]
+
+    @property
+    def waiting(self) -> list[TaskKey]:
+        """The streams that have too few values to join, for which "no change" is forecast."""
+        return [self.columns[place] for place in sorted(self._waiting)]
+
+    def forget_record(self) -> None:
+        """Begin a new record of errors, and of the members' weights; what was learned stays."""
+        super().forget_record()
+        if self.ensemble is not None:
+            self.ensemble.used[:] = 0.0
+            self.weights = None if self.weights is None else Curve.blank(len(self.ensemble.names))
 
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
@@ -179,6 +204,9 @@ class AutoEngine(Engine):
         self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
+        self.n_measured = len(self.places)
+        groups = find_copies(stretch.values, self.ensemble.graph)
+        self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
         if self.rounds == HEADS[-1]:
             self._head = []
@@ -220,6 +248,7 @@ class AutoEngine(Engine):
         scale = np.ones(len(self.columns))
         scale[self.places] = self.ensemble.views[0].units.scale
         self.record = Record.blank(scale, contenders)
+        self.weights = Curve.blank(len(self.ensemble.names))
 
     def _next_join(self, values: Floats, first: int, end: int) -> int:
         """Where rounds must be cut, as a stream has enough values to join after them."""
@@ -288,6 +317,7 @@ class AutoEngine(Engine):
     ) -> None:
         """Record the errors of the model, of all its members and rules, and of the mixture that shares nothing."""
         assert self.ensemble is not None
+        assert self.weights is not None
         inside_of = np.full(len(self.columns), -1)
         inside_of[self.places] = np.arange(len(self.places))
         kept = inside_of[one[1]] >= 0
@@ -303,6 +333,7 @@ class AutoEngine(Engine):
         held = np.abs(actual - forecast[rows, columns]) <= widths[kept]
         inside = np.where(np.isnan(widths[kept]), np.nan, held)
         self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, rows, len(values))
+        self.weights.add(made.weights, np.arange(len(values)), len(values))
         there = ~np.isnan(values)
         self.absent += int(np.count_nonzero(~there))
         self.unforecast += int(np.count_nonzero(there)) - len(one[0])
@@ -407,6 +438,7 @@ class AutoEngine(Engine):
             raise InputError("the places are not those of the streams of the ensemble")
         if self.alone is not None and self.alone.n_streams != is_inside:
             raise InputError("the ensembles are of other streams")
+        self._insist_sound_report()
         if self._waiting.keys() != {*range(n)} - {*self.places.tolist()}:
             raise InputError("the streams that wait to join are not those outside the ensemble")
         for values in self._waiting.values():
@@ -416,6 +448,21 @@ class AutoEngine(Engine):
             n_columns = np.shape(part.values)[1]
             insist_numbers(part.values, "first rounds", (len(part.stamps), n_columns), missing=True)
             insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, n_extras), missing=True)
+
+    def _insist_sound_report(self) -> None:
+        """Refuse weights or copies that do not belong to the streams, members and rounds."""
+        insist_kinds(self, weights=Curve | None, copies=tuple)
+        count(self.n_measured, "n_measured", least=0, most=len(self.places))
+        copies = [
+            count(place, "place of a copy", least=0, most=len(self.columns) - 1) for one in self.copies for place in one
+        ]
+        if len({*copies}) < len(copies):
+            raise InputError("a stream is a copy twice")
+        n_scored = 0 if self.weights is None else self.weights.rounds
+        if self.weights is not None and self.ensemble is not None:
+            insist_numbers(self.weights.sums, "weights", (BINS, len(self.ensemble.names)))
+        if n_scored != self.record.rounds:
+            raise InputError(f"there are weights of {n_scored} rounds, and errors of {self.record.rounds}")
 
     def in_words(self) -> str:
         """Say what is mixed, and which seasons there are."""
