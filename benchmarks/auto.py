@@ -1,0 +1,116 @@
+"""Auto: samples a second on one core beside LightGBM, the first and the second run of a table, and many streams.
+
+The tables are synthetic: hourly, with a season of a day, and processes that streams share. LightGBM is that of
+`braided study --suite forecasting`, on one thread, with ten refits; it is left out where it is not installed
+(`pip install 'braided[peers]'`). Runs are processes of their own, as a user would start them.
+
+    python benchmarks/auto.py [--part speed first many]
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+import braided as bd
+from braided.suite.past import Past, cuts_of
+from braided.tables import Panel
+
+REPEATS = 3
+
+
+def table(streams, rounds, seed=0):
+    """A panel of hourly values with a season of a day."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(rounds, 20)).cumsum(axis=0)
+    load = rng.normal(size=(20, streams)) * (rng.random((20, streams)) < 0.2)
+    day = np.sin(2.0 * np.pi * np.arange(rounds) / 24.0)[:, None] * rng.uniform(0.0, 5.0, streams)
+    times = np.datetime64("2024-01-01T00", "s") + np.arange(rounds) * np.timedelta64(3600, "s")
+    values = 50.0 + common @ load + day + rng.normal(size=(rounds, streams))
+    names = tuple(f"s{place:05d}" for place in range(streams))
+    return Panel("synthetic", names, times, values, "synthetic: waves, a day's season and noise", synthetic=True)
+
+
+def speed():
+    panel = table(10, 6000)
+    print(f"10 streams × 6,000 rounds, one season of 24 rounds, one core, fastest of {REPEATS}\n")
+    print("| method | seconds | samples a second |")
+    print("|---|---|---|")
+    methods = {"Auto": lambda: update(panel), "Auto, sharing nothing": lambda: update(panel, sharing=False)}
+    if find_spec("lightgbm") is not None:
+        from braided.suite.peers import lightgbm
+
+        methods["LightGBM, ten refits"] = lambda: lightgbm.forecast(Past(panel, cuts_of(len(panel.times))), 1)
+    took = {}
+    for name, method in methods.items():
+        method()  # compiles
+        took[name] = min(timed(method) for _ in range(REPEATS))
+        print(f"| {name} | {took[name]:.2f} | {panel.values.size / took[name]:,.0f} |", flush=True)
+    if len(took) == len(methods) == 3:
+        print(f"\nLightGBM / Auto: {took['LightGBM, ten refits'] / took['Auto']:.1f}")
+
+
+def update(panel, **options):
+    return bd.Forecaster(season=24, **options).update(panel.times, panel.values, panel.tasks)
+
+
+def timed(method):
+    start = perf_counter()
+    method()
+    return perf_counter() - start
+
+
+def first():
+    print("`braided run` on 10 streams × 6,000 rounds, each a fresh process\n")
+    print("| compiled code | seconds |")
+    print("|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "table.parquet")
+        bd.tables.write_table(table(10, 6000), path)
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(Path(scratch, "cache"))}
+        for number, state in enumerate(("none yet", "cached")):
+            command = [sys.executable, "-m", "braided", "run", path, "--out", Path(scratch, str(number))]
+            run = lambda command=command: subprocess.run(command, check=True, capture_output=True, env=environment)  # noqa: E731
+            print(f"| {state} | {timed(run):.1f} |", flush=True)
+
+
+def many():
+    print("Auto on many streams × 500 rounds, hourly with day and week, compiled before, each a fresh process\n")
+    print("| streams | seconds | largest process, GB |")
+    print("|---|---|---|")
+    for streams in (1_000, 3_000, 10_000):
+        command = [sys.executable, __file__, "--part", "one", "--streams", str(streams)]
+        print(
+            f"| {streams:,} | {subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()} |",
+            flush=True,
+        )
+
+
+def one(streams):
+    update_all = bd.Forecaster().update
+    panel = table(streams, 500)
+    seconds = timed(lambda: update_all(panel.times, panel.values, panel.tasks))
+    print(f"{seconds:.1f} | {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--part", nargs="+", choices=["speed", "first", "many", "one"], default=["speed", "first", "many"]
+    )
+    parser.add_argument("--streams", type=int, default=1000)
+    options = parser.parse_args()
+    for part in options.part:
+        one(options.streams) if part == "one" else globals()[part]()
+        print()
+
+
+if __name__ == "__main__":
+    main()
