@@ -46,12 +46,15 @@ def _agree(x: Floats, y: Floats) -> Flags:
     moves = both & (x != 0.0) & (y != 0.0)
     agree: Flags = (np.count_nonzero(moves, axis=0) >= LEAST_CHANGES) & _are_proportional(x, y, both)
     found = np.flatnonzero(agree)
-    x, y, both, moves = (one[:, found] for one in (x, y, both, moves))
-    limits = (CLIP_COPIES_AT * np.nanmedian(np.where(moves, np.abs(one), np.nan), axis=0) for one in (x, y))
-    agree[found] = _are_proportional(
-        *(np.clip(one, -most, most) for one, most in zip((x, y), limits, strict=True)), both
-    )
+    x, y = (_without_wild(one[:, found], moves[:, found]) for one in (x, y))
+    agree[found] = _are_proportional(x, y, both[:, found])
     return agree
+
+
+def _without_wild(changes: Floats, moves: Flags) -> Floats:
+    """Changes (n, P), clipped at a multiple of the median of those that are marked in each column."""
+    limits = CLIP_COPIES_AT * np.nanmedian(np.where(moves, np.abs(changes), np.nan), axis=0)
+    return np.clip(changes, -limits, limits)
 
 
 def _are_proportional(x: Floats, y: Floats, both: Flags) -> Flags:

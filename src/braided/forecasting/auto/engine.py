@@ -63,7 +63,9 @@ class AutoEngine(Engine):
     """
 
     saved: ClassVar[dict[str, str]] = Engine.saved | {
-        **{"samples": "_samples", "quiet": "_quiet", "last": "_last"},
+        "samples": "_samples",
+        "quiet": "_quiet",
+        "last": "_last",
         **{name: name for name in ("weights", "copies", "n_measured")},
     }
 
@@ -126,6 +128,12 @@ class AutoEngine(Engine):
             return None
         graph = self.ensemble.graph
         return TaskGraph(graph.similarity, [self.columns[place] for place in self.places], ridge=graph.ridge)
+
+    @property
+    def measured_on(self) -> int:
+        """The rounds on which everything was measured the last time; 0 before the first time."""
+        are_many = len(self.columns) >= MANY_STREAMS
+        return max((head for head in (HEADS_OF_MANY if are_many else HEADS) if head < self.rounds), default=0)
 
     @property
     def latecomers(self) -> list[TaskKey]:
