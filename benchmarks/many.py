@@ -20,7 +20,7 @@ import pyarrow.parquet as parquet
 
 import braided as bd
 from braided.report import Summary
-from braided.report.run.summary import SMALLEST_GAIN
+from braided.report.run.versus import SMALLEST_GAIN
 from braided.runs.trials import DEFAULT_METHODS
 from braided.study import METHODS
 

@@ -35,6 +35,7 @@ from braided.forecasting import (
     Choice,
     Clipping,
     Clock,
+    Curve,
     Engine,
     LearnerEngine,
     LiveRounds,
@@ -59,9 +60,10 @@ OLDEST_FILE_VERSION = 2
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Engine | LiveRounds
 MAPS = (ELM, Chain, Kernel, Lags, Scale, TaskGraph)
-FORECASTING = (Auto, Seasons, Choice, Clipping, Clock, Columns, LiveRounds, Origin, Position, Record, Trial, Units)
+FORECASTING = (Choice, Clipping, Clock, Columns, Curve, LiveRounds, Origin, Position, Record, Trial, Units)
+AUTO = (Auto, Seasons)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
-PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *POLICIES)}
+PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *AUTO, *POLICIES)}
 RENAMED_PARTS = {"Usual": Clipping}  # under their names of version 2
 PLAIN_TYPES = (type(None), bool, int, float, str)
 
@@ -226,6 +228,8 @@ class _Unpacker:
         if tree.get("part") == "Columns":
             return Columns.restore(value)
         if "part" in tree:
+            if tree["part"] == "Record" and "over_time" not in value:  # as first written, also by version 3
+                value["over_time"] = Curve(*(value.pop(name) for name in ("curve", "width", "rounds")))
             if self._version == 2 and tree["part"] == "LiveRounds":
                 value["columns"] = Columns.restore(value["columns"]) if value["columns"] else None
             return (PARTS | RENAMED_PARTS)[tree["part"]](**value)

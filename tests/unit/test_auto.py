@@ -74,7 +74,6 @@ def insist_sound(engine, made):
         assert not np.isinf(getattr(engine.record, name)).any()
 
 
-
 @pytest.mark.parametrize("cuts", [[], range(1, 1000)], ids=["whole", "one by one"])
 @pytest.mark.parametrize("first", [0, 300])
 def test_streams_with_times_of_their_own_are_forecast_once_they_have_enough_values(cuts, first):

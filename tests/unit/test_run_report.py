@@ -11,7 +11,7 @@ import braided as bd
 from braided.forecasting import Origin
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.report import Summary, in_words, write_run_report
-from braided.report.run import pictures, tables
+from braided.report.run import pictures, rows, tables
 from braided.runs import Choice, Run, Settings, Trial, TuningPeriod
 from braided.runs.output import ForecastFile
 from braided.runs.start import start
@@ -215,7 +215,7 @@ def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(pictures, "NAMED_GAINS", 5)
     run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=200, sites=9))
     table = tables_of(run)["streams"]
-    order = [str(run.forecaster.tasks[place]) for place in tables.best_first(Summary.of(run.forecaster).to_single)]
+    order = [str(run.forecaster.tasks[place]) for place in rows.best_first(Summary.of(run.forecaster).to_single)]
     assert [row[0] for row in table.rows] == [*order[:2], "… 5 more", *order[-2:], "All 9"]
     assert "Of 9 streams, the 2 with the largest gain and the 2 with the smallest are shown." in table.note
     axis = pictures_of(run)["gains"].figure.axes[0]
@@ -234,7 +234,7 @@ def test_of_many_streams_it_says_which_are_joined(small, tmp_path):
 
 def test_a_loss_far_larger_than_all_else_is_cut():
     gains = np.array([2.0, 1.0, 1.0, -500.0])
-    for drawn in (pictures._gains(gains, list("abcd")), pictures._gains(np.repeat(gains, 11), [])):
+    for drawn in (pictures._gains(gains, list("abcd"), "%"), pictures._gains(np.repeat(gains, 11), [], "%")):
         assert any("−500.0" in text.get_text() for text in drawn.axes[0].texts)
         assert min(*drawn.axes[0].get_xlim(), *drawn.axes[0].get_ylim()) > -10.0
 
@@ -335,4 +335,4 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(small, tmp_path, mo
 def test_the_mean_gain_is_the_mean_of_the_gains(small):
     table = tables.errors(small.forecaster)
     gains = Summary.of(small.forecaster).gains
-    assert table.rows[-1][table.columns.index("gain, %")] == tables.signed(np.mean(gains))
+    assert table.rows[-1][table.columns.index("gain, %")] == rows.signed(np.mean(gains))

@@ -101,8 +101,9 @@ def show_record(forecaster: Engine) -> None:
     table = errors(forecaster, most=30)
     if table.rows:
         show(table, screen)
+    prose = Console() if Console().is_terminal else screen  # lines of a terminal end between words
     for sentence in in_words(forecaster):
-        screen.print(f"• {sentence}", highlight=False, markup=False)
+        prose.print(f"• {sentence}", highlight=False, markup=False)
 
 
 def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:

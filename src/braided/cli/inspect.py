@@ -20,6 +20,8 @@ def inspect(
 
     import braided
     from braided.forecasting import Engine, LiveRounds
+    from braided.forecasting.auto import AutoEngine
+    from braided.report.run.auto_tables import carriers, copies
     from braided.report.run.tables import facts, links
     from braided.runs.start import insist_origin
 
@@ -33,5 +35,7 @@ def inspect(
         screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Engine):
         show_record(loaded)
-    if loaded.graph is not None:
-        show(links(loaded.graph), screen)
+    details = [carriers(loaded), copies(loaded)] if isinstance(loaded, AutoEngine) else []
+    for table in details or ([] if loaded.graph is None else [links(loaded.graph)]):
+        if table.rows:
+            show(table, screen)

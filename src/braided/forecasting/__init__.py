@@ -2,6 +2,7 @@
 
 from braided.forecasting.clipping import Clipping as Clipping
 from braided.forecasting.clock import Clock as Clock
+from braided.forecasting.curve import Curve as Curve
 from braided.forecasting.engine import Engine as Engine
 from braided.forecasting.forecasts import Forecasts as Forecasts
 from braided.forecasting.forecasts import joined as joined

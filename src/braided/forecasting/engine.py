@@ -117,6 +117,17 @@ class Engine(ABC):
         return True
 
     @property
+    def latecomers(self) -> list[TaskKey]:
+        """The tasks that joined after the start."""
+        position = self.origin.position
+        return [] if position is None else list(self.tasks[position.tuning_streams :])
+
+    @property
+    def waiting(self) -> list[TaskKey]:
+        """The tasks that have too few values to join."""
+        return self.columns[len(self.tasks) :]
+
+    @property
     def contenders(self) -> tuple[str, ...]:
         """The contenders of the record that are worth showing."""
         return self.record.contenders

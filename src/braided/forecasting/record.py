@@ -8,12 +8,12 @@ from typing import Any, final
 import numpy as np
 
 from braided.errors import InputError
+from braided.forecasting.curve import BINS, Curve
 from braided.types import Floats, Ints
-from braided.validate import LARGEST_COUNT, count, insist_numbers
+from braided.validate import insist_kinds, insist_numbers
 
 MODEL, NO_CHANGE = "model", "no change"  # are in every record
 CONTENDERS = (MODEL, "single", NO_CHANGE, "last change")  # of a learner's record
-BINS = 512  # of the curve over time; when all are used, adjacent ones are merged
 
 
 @final
@@ -37,9 +37,7 @@ class Record:
     squares: Floats  # (T, K), of the contenders
     intervals: Floats  # (T,) forecasts with an interval
     covered: Floats  # (T,) values inside their interval
-    curve: Floats = field(default_factory=lambda: np.zeros((BINS, 1 + len(CONTENDERS))))  # counts and squares, by bin
-    width: int = 1  # rounds per bin
-    rounds: int = 0  # scored
+    over_time: Curve = field(default_factory=lambda: Curve.blank(1 + len(CONTENDERS)))  # counts and squares
     contenders: tuple[str, ...] = CONTENDERS  # the model first
     scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; none in older files
 
@@ -49,11 +47,12 @@ class Record:
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
         if len(self.scale):
             shapes["scale"] = (n_tasks,)
-        for name, shape in (shapes | {"curve": (BINS, 1 + columns)}).items():
+        for name, shape in shapes.items():
             insist_numbers(getattr(self, name), name, shape)
+        insist_kinds(self, over_time=Curve)
+        insist_numbers(self.curve, "curve", (BINS, 1 + columns))
         if not (self.scale > 0.0).all():
             raise InputError(f"scale of the record holds {self.scale.min():g}: it must be above 0")
-        count(self.rounds, "rounds of the record", least=0, most=BINS * count(self.width, "width", most=LARGEST_COUNT))
 
     @classmethod
     def blank(cls, scale: Floats, contenders: tuple[str, ...] = CONTENDERS) -> Record:
@@ -61,8 +60,8 @@ class Record:
         _insist_contenders(contenders)
         n_tasks = len(scale)
         counts, intervals, covered = (np.zeros(n_tasks) for _ in range(3))
-        squares, curve = (np.zeros((rows, more + len(contenders))) for rows, more in ((n_tasks, 0), (BINS, 1)))
-        return cls(counts, squares, intervals, covered, curve, contenders=contenders, scale=scale.copy())
+        squares, over_time = np.zeros((n_tasks, len(contenders))), Curve.blank(1 + len(contenders))
+        return cls(counts, squares, intervals, covered, over_time, contenders, scale.copy())
 
     def join(self, scale: Floats) -> None:
         """Make room for more tasks, with these scales."""
@@ -82,18 +81,17 @@ class Record:
             self.squares[:, column] += np.bincount(places, errors[:, column] ** 2, n_tasks)
         self.intervals += np.bincount(places, ~np.isnan(inside), n_tasks)
         self.covered += np.bincount(places, np.nan_to_num(inside), n_tasks)
-        self._draw(errors, rounds, n_rounds)
+        self.over_time.add(np.column_stack([np.ones(len(errors)), errors**2]), rounds, n_rounds)
 
-    def _draw(self, errors: Floats, rounds: Ints, n_rounds: int) -> None:
-        while self.rounds + n_rounds > BINS * self.width:
-            half = self.curve.reshape(BINS // 2, 2, -1).sum(axis=1)
-            self.curve = np.concatenate([half, np.zeros_like(half)])
-            self.width *= 2
-        bins = (self.rounds + rounds) // self.width
-        self.curve[:, 0] += np.bincount(bins, minlength=BINS)
-        for column in range(len(self.contenders)):
-            self.curve[:, 1 + column] += np.bincount(bins, errors[:, column] ** 2, BINS)
-        self.rounds += n_rounds
+    @property
+    def rounds(self) -> int:
+        """The number of rounds scored."""
+        return self.over_time.rounds
+
+    @property
+    def curve(self) -> Floats:
+        """The number of forecasts, and the squared errors of each contender, summed by bin (BINS, 1 + K)."""
+        return self.over_time.sums
 
     @property
     def rmse(self) -> Floats:

@@ -23,9 +23,11 @@ import numpy as np
 from braided._compiled.intervals import LOG_FACTOR
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.copies import find_copies
 from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, Stretch
 from braided.forecasting.auto.seasons import Seasons, is_weekend
 from braided.forecasting.clock import DAY, GAP_FACTOR, LARGEST_STAMP, NEVER, Clock
+from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine, widened
 from braided.forecasting.forecasts import Forecasts
@@ -62,7 +64,12 @@ class AutoEngine(Engine):
     (897, ['site 1', 'site 2', 'site 3'])
     """
 
-    saved: ClassVar[dict[str, str]] = Engine.saved | {"samples": "_samples", "quiet": "_quiet", "last": "_last"}
+    saved: ClassVar[dict[str, str]] = Engine.saved | {
+        "samples": "_samples",
+        "quiet": "_quiet",
+        "last": "_last",
+        **{name: name for name in ("weights", "copies", "n_measured")},
+    }
 
     def __init__(
         self,
@@ -79,6 +86,9 @@ class AutoEngine(Engine):
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
         self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
+        self.n_measured = 0  # of these, those that were there when everything was measured; others joined late
+        self.copies: tuple[tuple[int, ...], ...] = ()  # groups of columns that are copies of each other
+        self.weights: Curve | None = None  # of members and rules, mean over the streams, since scores began
         self._clock = Clock()
         self._head: list[Stretch] = []  # the first rounds, of all columns, until everything is measured
         self._waiting: dict[int, Floats] = {}  # by column: the values of streams that have not joined yet
@@ -120,6 +130,29 @@ class AutoEngine(Engine):
             return None
         graph = self.ensemble.graph
         return TaskGraph(graph.similarity, [self.columns[place] for place in self.places], ridge=graph.ridge)
+
+    @property
+    def measured_on(self) -> int:
+        """The rounds on which everything was measured the last time; 0 before the first time."""
+        are_many = len(self.columns) >= MANY_STREAMS
+        return max((head for head in (HEADS_OF_MANY if are_many else HEADS) if head < self.rounds), default=0)
+
+    @property
+    def latecomers(self) -> list[TaskKey]:
+        """The streams that joined after everything was measured for the last time."""
+        return [self.columns[place] for place in self.places[self.n_measured :]]
+
+    @property
+    def waiting(self) -> list[TaskKey]:
+        """The streams that have too few values to join, for which "no change" is forecast."""
+        return [self.columns[place] for place in sorted(self._waiting)]
+
+    def forget_record(self) -> None:
+        """Begin a new record of errors, and of the members' weights; what was learned stays."""
+        super().forget_record()
+        if self.ensemble is not None:
+            self.ensemble.used[:] = 0.0
+            self.weights = None if self.weights is None else Curve.blank(len(self.ensemble.names))
 
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
@@ -169,7 +202,7 @@ class AutoEngine(Engine):
         return LARGEST_COUNT if self.ensemble is not None else HEADS[-1] - self.rounds % HEADS[-1]
 
     def _is_head(self) -> bool:
-        """Whether the first rounds are to be measured: at the last head and later, only if nobody is in the ensemble."""
+        """Whether the first rounds are measured now; at the last head and later, only if nobody is in the ensemble."""
         if self.ensemble is None and self.rounds % HEADS[-1] == 0:
             return True
         n_seen = np.count_nonzero(~np.isnan(self._last))
@@ -195,6 +228,9 @@ class AutoEngine(Engine):
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
         self.record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
+        self.n_measured = len(self.places)
+        groups = find_copies(stretch.values, self.ensemble.graph)
+        self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
 
     def _let_in(self, new: Ints) -> None:
@@ -241,6 +277,7 @@ class AutoEngine(Engine):
             return
         self.record = Record.blank(self.record.scale, contenders)
         self.record.scale[self.places] = self.ensemble.views[0].units.scale
+        self.weights = Curve.blank(len(self.ensemble.names))
 
     @property
     def _lets_join(self) -> bool:
@@ -258,7 +295,7 @@ class AutoEngine(Engine):
 
     def _let_join(self) -> None:
         """Let streams join that have enough values; before the last head, they join when everything is measured."""
-        if not self._lets_join:
+        if not self._lets_join or self.ensemble is None:
             return
         for place, values in sorted(self._waiting.items()):
             if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:
@@ -318,6 +355,7 @@ class AutoEngine(Engine):
     ) -> None:
         """Record the errors of the model, of all its members and rules, and of the mixture that shares nothing."""
         assert self.ensemble is not None
+        assert self.weights is not None
         inside_of = np.full(len(self.columns), -1)
         inside_of[self.places] = np.arange(len(self.places))
         kept = inside_of[one[1]] >= 0
@@ -333,6 +371,7 @@ class AutoEngine(Engine):
         held = np.abs(actual - forecast[rows, columns]) <= widths[kept]
         inside = np.where(np.isnan(widths[kept]), np.nan, held)
         self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, rows, len(values))
+        self.weights.add(made.weights, np.arange(len(values)), len(values))
         there = ~np.isnan(values)
         self.absent += int(np.count_nonzero(~there))
         self.unforecast += int(np.count_nonzero(there)) - len(one[0])
@@ -437,6 +476,7 @@ class AutoEngine(Engine):
             raise InputError("the places are not those of the streams of the ensemble")
         if self.alone is not None and self.alone.n_streams != is_inside:
             raise InputError("the ensembles are of other streams")
+        self._insist_sound_report()
         if self._waiting.keys() != {*range(n)} - {*self.places.tolist()}:
             raise InputError("the streams that wait to join are not those outside the ensemble")
         for values in self._waiting.values():
@@ -446,6 +486,21 @@ class AutoEngine(Engine):
             n_columns = np.shape(part.values)[1]
             insist_numbers(part.values, "first rounds", (len(part.stamps), n_columns), missing=True)
             insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, n_extras), missing=True)
+
+    def _insist_sound_report(self) -> None:
+        """Refuse weights or copies that do not belong to the streams, members and rounds."""
+        insist_kinds(self, weights=Curve | None, copies=tuple)
+        count(self.n_measured, "n_measured", least=0, most=len(self.places))
+        copies = [
+            count(place, "place of a copy", least=0, most=len(self.columns) - 1) for one in self.copies for place in one
+        ]
+        if len({*copies}) < len(copies):
+            raise InputError("a stream is a copy twice")
+        n_scored = 0 if self.weights is None else self.weights.rounds
+        if self.weights is not None and self.ensemble is not None:
+            insist_numbers(self.weights.sums, "weights", (BINS, len(self.ensemble.names)))
+        if n_scored != self.record.rounds:
+            raise InputError(f"there are weights of {n_scored} rounds, and errors of {self.record.rounds}")
 
     def in_words(self) -> str:
         """Say what is mixed, and which seasons there are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,22 +15,23 @@ from braided.types import Floats, Ints
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Line: TypeAlias = dict[str, Any]  # how a line looks
 NEIGHBOURS = (0, (3.5, 1.5))  # dashes of methods that see their neighbours
 
 
-def line_of(method: Method) -> dict[str, Any]:
+def line_of(method: Method) -> Line:
     """Return how the line of a method looks."""
     dashes = NEIGHBOURS if method.inputs.neighbours else "-"
     return {"color": COLOURS[method.family], "linewidth": 1.8, "linestyle": dashes}
 
 
 @styled
-def error_lines(curves: Sequence[tuple[Ints, Floats, str, Method]], label: str) -> Figure:
-    """Draw errors up to each round relative to "no change", each labelled, in the line style of a method."""
+def error_lines(curves: Sequence[tuple[Ints, Floats, str, Line]], label: str) -> Figure:
+    """Draw errors up to each round relative to "no change", each with its label and line."""
     figure, (axis,) = panels(1, each=3.3)
     ends = [1.0]
-    for steps, ratio, words, method in curves:
-        axis.plot(steps, ratio, label=words, marker="o" if len(steps) == 1 else "", **line_of(method))
+    for steps, ratio, words, line in curves:
+        axis.plot(steps, ratio, label=words, marker="o" if len(steps) == 1 else "", **line)
         ends += ratio[len(ratio) // 10 :].tolist()  # the first rounds vary widely and say little
     axis.axhline(1.0, color=INK, linewidth=1.0, zorder=1)
     low, high = float(np.nanmin(ends)), min(float(np.nanmax(ends)), 2.0)

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from braided.forecasting import Engine
+from braided.forecasting.auto import AutoEngine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
-from braided.methods import Method
 from braided.printable import counted
-from braided.report.common.figures import error_lines, line_of, similarities
+from braided.report.common.figures import Line, error_lines, line_of, similarities
 from braided.report.common.picture import Picture
 from braided.report.common.style import ACTUAL, COLOURS, GREY, INK, named_rows, panels, styled
 from braided.report.common.table import brief, short
+from braided.report.run import auto_pictures
+from braided.report.run.auto_pictures import LESS_BY_SHARING, Rival
+from braided.report.run.rows import best_first, signed
 from braided.report.run.summary import Summary
-from braided.report.run.tables import best_first, method_of, signed
+from braided.report.run.tables import method_of
+from braided.report.run.versus import Versus
 from braided.runs.output import tail
 from braided.runs.table import Run
 from braided.runs.trials import SINGLE
@@ -49,16 +53,16 @@ def pictures(run: Run) -> Iterator[Picture]:
             f"Lines of the error up to each round, relative to no change. At the end: {ends}.",
             error_lines(_curves(forecaster), "Rounds forecast"),
         )
-    order = best_first(summary.to_single)
-    if "single" in forecaster.contenders and len(order):
-        gains = summary.gains[order]
+    for rival in _rivals(forecaster, summary):
+        order = best_first(rival.versus.ratio)
+        gains = rival.versus.gains[order]
         yield Picture(
-            "gains",
-            "Gain of sharing",
-            "How much smaller the error is than with one filter per stream, tuned in the same way. Blue: sharing "
-            "helps; orange: it hurts." + " Far larger losses are cut." * bool(gains[-1] < -_room(gains)),
+            rival.name,
+            rival.title,
+            f"{rival.caption} Blue: less error; orange: more."
+            + " Far larger losses are cut." * bool(gains[-1] < -_room(gains)),
             f"Gains of {streams}, sorted: from {signed(gains[0])} to {signed(gains[-1])} %.",
-            _gains(gains, [str(summary.tasks[place]) for place in order]),
+            _gains(gains, [str(summary.tasks[place]) for place in order], rival.label),
         )
     shown = _latest(run.forecasts, forecaster, summary) if run.forecasts is not None and summary.scored else []
     if shown:
@@ -71,12 +75,14 @@ def pictures(run: Run) -> Iterator[Picture]:
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster),
         )
+    if isinstance(forecaster, AutoEngine):
+        yield from auto_pictures.weights(forecaster)
     graph = forecaster.graph
     if graph is not None and 1 < len(summary.tasks) <= STREAMS_IN_GRAPH:
         yield Picture(
             "graph",
             "How similar the streams are",
-            "Spearman correlation of the changes in the tuning period; negative ones count as 0."
+            f"Spearman correlation of the changes in the {_measured_on(forecaster)}; negative ones count as 0."
             + " Each stream is tied to the most similar ones." * graph.is_sparse
             + " The chosen method does not use it." * (not forecaster.shares),
             f"Heat map of the similarities of {streams}.",
@@ -84,16 +90,33 @@ def pictures(run: Run) -> Iterator[Picture]:
         )
 
 
-def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Method]]:
-    """The errors so far of the model and of one filter per stream."""
+def _rivals(forecaster: Engine, summary: Summary) -> list[Rival]:
+    """What gains are drawn over."""
+    if isinstance(forecaster, AutoEngine):
+        return auto_pictures.rivals(forecaster) if len(best_first(summary.to_no_change)) > 1 else []
+    if "single" not in forecaster.contenders:
+        return []
+    caption = "How much smaller the error is than with one filter per stream, tuned in the same way."
+    versus = Versus.of(forecaster.record, "single")
+    return [Rival("gains", "Gain of sharing", caption, LESS_BY_SHARING, versus)] if versus.n_known else []
+
+
+def _measured_on(forecaster: Engine) -> str:
+    return f"first {forecaster.measured_on} rounds" if isinstance(forecaster, AutoEngine) else "tuning period"
+
+
+def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Line]]:
+    """The errors so far of the model and of what it is compared with."""
     record = forecaster.record
-    bins = -(-record.rounds // record.width)
-    rounds = np.minimum(record.width * np.arange(1, bins + 1), record.rounds)
-    used, alone = method_of(forecaster), SINGLE
-    shown = [("model", used.title, used)]
-    if "single" in forecaster.contenders:
-        shown.append(("single", f"One filter per stream ({alone.title})", alone))
-    sums = {name: record.curve_of(name)[:bins].cumsum() for name in record.contenders}
+    rounds = record.over_time.ends
+    if isinstance(forecaster, AutoEngine):
+        shown = auto_pictures.shown_beside(forecaster)
+    else:
+        used = method_of(forecaster)
+        shown = [("model", used.title, line_of(used))]
+        if "single" in forecaster.contenders:
+            shown.append(("single", f"One filter per stream ({SINGLE.title})", line_of(SINGLE)))
+    sums = {name: record.curve_of(name)[: len(rounds)].cumsum() for name in record.contenders}
     no_change = sums["no change"]
     known = no_change > 0.0
     return [(rounds[known], np.sqrt(sums[name][known] / no_change[known]), *words) for name, *words in shown]
@@ -105,7 +128,7 @@ def _room(gains: Floats) -> float:
 
 
 @styled
-def _gains(gains: Floats, names: list[str]) -> Figure:
+def _gains(gains: Floats, names: list[str], label: str) -> Figure:
     """Draw gains in per cent, the largest first."""
     room = _room(gains)
     shown = np.maximum(gains, -room)
@@ -118,7 +141,7 @@ def _gains(gains: Floats, names: list[str]) -> Figure:
         axis.set(xlim=(0.0, len(gains)), ylim=ends)
         axis.grid(axis="y")
         axis.set_xlabel("Streams, the largest gain first")
-        axis.set_ylabel("Less error by sharing, %")
+        axis.set_ylabel(label)
         if gains[-1] < -room:
             beside = float((gains >= -room).sum()) - 0.01 * len(gains)
             axis.text(beside, -room, f"{signed(gains[-1])} ▾", ha="right", va="bottom", fontsize=9, color=GREY)
@@ -131,7 +154,7 @@ def _gains(gains: Floats, names: list[str]) -> Figure:
         axis.text(1.02, row, text, transform=axis.get_yaxis_transform(), va="center", fontsize=10.5)
     axis.set_xlim(*ends)
     axis.locator_params(axis="x", nbins=5)
-    axis.set_xlabel("Less error by sharing, %")
+    axis.set_xlabel(label)
     return figure
 
 

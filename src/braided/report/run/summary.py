@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from braided.forecasting import Engine, LearnerEngine
-from braided.forecasting.units import LARGEST_LEVEL
+from braided.forecasting.auto import AutoEngine
 from braided.methods import METHODS
 from braided.printable import counted
 from braided.report.common.table import several
+from braided.report.run import auto_summary
+from braided.report.run.sentences import NAMES_IN_SENTENCE, broken_down, intervals, named, steps, unused
+from braided.report.run.versus import SMALLEST_GAIN, Versus, percent
 from braided.runs.tuning_period import ROBUST_BEYOND
-from braided.statistics import paired_over_blocks
 from braided.types import Floats
-from braided.validate import LARGEST_VALUE
 
-SMALLEST_GAIN = 0.05  # per cent: less counts as no difference
-NAMES_IN_SENTENCE = 5
 MANY_UNUSUAL = 2.0  # per cent of the values
 
 
@@ -73,6 +71,8 @@ class Summary:
 
 def in_words(forecaster: Engine) -> list[str]:
     """Return what the record says, also where it goes against the method."""
+    if isinstance(forecaster, AutoEngine):
+        return auto_summary.in_words(forecaster)
     summary = Summary.of(forecaster)
     said = [*_sharing(forecaster, summary), *_parts(forecaster)]
     if not summary.scored:
@@ -81,11 +81,7 @@ def in_words(forecaster: Engine) -> list[str]:
         said = [f"No better than the forecast “no change”. {_skill(summary)}", *said]
     else:
         said.append(_skill(summary))
-    if forecaster.record.intervals.any():
-        low, high = 100.0 * np.nanmin(summary.coverage), 100.0 * np.nanmax(summary.coverage)
-        held = f"{100.0 * summary.means['coverage']:.1f} % of the values ({low:.1f} to {high:.1f} % by stream)"
-        said.append(f"The {100 * forecaster.coverage:g} % intervals contained {held}.")
-    return said + _trouble(forecaster)
+    return said + intervals(forecaster) + _trouble(forecaster)
 
 
 def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
@@ -95,29 +91,20 @@ def _sharing(forecaster: Engine, summary: Summary) -> list[str]:
             return ["Sharing did not help in the tuning period, so each stream has its own filter."]
         has_links = not isinstance(forecaster, LearnerEngine) or forecaster.learner.shares
         return [] if has_links else ["Each stream has its own filter."]
-    gains, mean = summary.gains, 100.0 * (1.0 - summary.means["to_single"])
-    how = f"{_percent(mean)} error than with one filter per stream, on average"
-    if abs(mean) < SMALLEST_GAIN:
+    versus = Versus.of(forecaster.record, "single")
+    how = f"{percent(versus.gain)} error than with one filter per stream, on average"
+    if abs(versus.gain) < SMALLEST_GAIN:
         verdict = "makes no difference"
-    elif _is_sure(forecaster, mean):
-        verdict = f"{'helps' if mean > 0.0 else 'hurts'}: {how}"
+    elif versus.is_sure:
+        verdict = f"{'helps' if versus.gain > 0.0 else 'hurts'}: {how}"
     else:
         verdict = f"makes no clear difference ({how}, could be chance)"
-    helped, known = (gains >= SMALLEST_GAIN).sum(), (~np.isnan(gains)).sum()
     subject = "Sharing" if forecaster.shares else "This method, which shares nothing,"
-    said = f"{subject} {verdict}; it lowers the error of {helped:,} of {counted(known, 'stream')}"
-    hurt = [place for place in np.argsort(gains) if gains[place] <= -SMALLEST_GAIN]
-    if hurt:
-        by = [f"{summary.tasks[place]} by {-gains[place]:.1f} %" for place in hurt]
+    said = f"{subject} {verdict}; it lowers the error of {versus.n_lower:,} of {counted(versus.n_known, 'stream')}"
+    if len(versus.worse):
+        by = [f"{summary.tasks[place]} by {-versus.gains[place]:.1f} %" for place in versus.worse]
         said += f", and raises that of {several(by, NAMES_IN_SENTENCE)}"
     return [said + "."]
-
-
-def _is_sure(forecaster: Engine, gain: float) -> bool:
-    """Whether a mean gain of sharing is more than chance: over time, the errors of all streams agree with it."""
-    record = forecaster.record
-    verdict = paired_over_blocks(record.curve_of("model"), record.curve_of("single"), record.curve[:, 0])
-    return verdict.is_sure and (verdict.gain > 0.0) == (gain > 0.0)
 
 
 def _parts(forecaster: Engine) -> list[str]:
@@ -131,47 +118,35 @@ def _parts(forecaster: Engine) -> list[str]:
     }
     if not alone or not all(scores.get(name) for name in names):
         return []
-    parts = [f"{words} {_percent(100.0 * (1.0 - scores[name] / alone))}" for name, words in names.items()]
+    parts = [f"{words} {percent(100.0 * (1.0 - scores[name] / alone))}" for name, words in names.items()]
     return [f"In the tuning period{', of logarithms' * forecaster.needs_positive}: {', '.join(parts)}."]
 
 
 def _skill(summary: Summary) -> str:
     own, last = (100.0 * (1.0 - summary.means[name]) for name in ("to_no_change", "to_last_change"))
-    said = f"{_percent(own)} error than the forecast “no change”, {_percent(last)} than “the last change repeats”"
+    said = f"{percent(own)} error than the forecast “no change”, {percent(last)} than “the last change repeats”"
     worse = [summary.tasks[place] for place in np.flatnonzero(summary.to_no_change > 1.0 + SMALLEST_GAIN / 100.0)]
     if worse:
         said += f"; “no change” is better for {several(worse, NAMES_IN_SENTENCE)}"
     return f"{said[0].upper()}{said[1:]}."
 
 
-def _percent(gain: float) -> str:
-    return f"{abs(gain):.1f} % {'less' if gain >= 0 else 'more'}" if abs(gain) >= SMALLEST_GAIN else "no less"
-
-
 def _trouble(forecaster: Engine) -> list[str]:
-    gaps, large, unforecast = forecaster.gaps, forecaster.too_large, forecaster.unforecast
-    said = [f"{counted(gaps, 'gap')} longer than the typical step; no feature spans a gap."] * (gaps > 0)
-    if forecaster.irregular:
-        said.append(f"Longer than typical, but not gaps: {counted(forecaster.irregular, 'step')}.")
-    if large:
-        limit = f"beyond {LARGEST_VALUE:g}, or {LARGEST_LEVEL:g} times the stream's typical change".replace("e+", "e")
-        said.append(f"Too large to use ({limit}), and taken as missing: {counted(large, 'value')}.")
-    if unforecast:
-        share = 100.0 * unforecast / (unforecast + forecaster.record.counts.sum())
-        said.append(f"No forecast, as the value before was missing: {counted(unforecast, 'value')} ({share:.1f} %).")
-    if forecaster.breakdowns:
-        times = counted(forecaster.breakdowns, "time")
-        said.append(f"The arithmetic broke down {times}; the learner started again (stronger penalties help).")
+    said = [
+        *steps(forecaster),
+        *unused(forecaster, "the value before was missing"),
+        *broken_down(forecaster, "the learner started again (stronger penalties help)"),
+    ]
     unusual = forecaster.learner.health.unusual if isinstance(forecaster, LearnerEngine) else 0
     if unusual:
         share = 100.0 * unusual / forecaster.samples
         hint = "; if they are right, try --as-is" * (share > MANY_UNUSUAL)
         off = f"More than {ROBUST_BEYOND:g} deviations off, and given less weight"
         said.append(f"{off}: {counted(unusual, 'value')} ({share:.1f} %){hint}.")
-    position = forecaster.origin.position
-    streams: dict[str, Sequence[object]] = {
-        "Joined late": () if position is None else forecaster.tasks[position.tuning_streams :],
-        "No value lately": forecaster.silent,
-        "Too few values to join": forecaster.columns[len(forecaster.tasks) :],
-    }
-    return said + [f"{what}: {several(names, NAMES_IN_SENTENCE)}." for what, names in streams.items() if names]
+    return said + named(
+        {
+            "Joined late": forecaster.latecomers,
+            "No value lately": forecaster.silent,
+            "Too few values to join": forecaster.waiting,
+        }
+    )

@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 
 from braided.forecasting import Choice, Engine, LearnerEngine
+from braided.forecasting.auto import AutoEngine
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.graph import TaskGraph
 from braided.learners import MTWRLS, Learner
-from braided.methods import METHODS, Method, sees_level
+from braided.methods import AUTO, METHODS, Method, sees_level
 from braided.printable import counted, printable
 from braided.report.common.table import SYMBOLS, Table, brief, number, several, value_of
+from braided.report.run import auto_tables
+from braided.report.run.rows import Column, errors_table, signed
 from braided.report.run.summary import Summary
 from braided.runs.trials import FORGETTING, SINGLE
-from braided.types import Floats, Ints
 
 STREAMS_SHOWN = 200  # rows of a table; of more streams, the best and the worst half as many
 NAMES_IN_FACTS = 100  # in a line of the facts
@@ -34,12 +35,14 @@ NATURAL_ENDS = {"forgetting": 1.0, "ridge": 1.0}  # no value beyond them makes s
 
 
 def errors(forecaster: Engine, most: int | None = None) -> Table:
-    """Return the errors of each stream, the largest gain of sharing first, and their means; empty without any."""
+    """Return the errors of each stream, the largest gain first, and their means; empty without any."""
+    if isinstance(forecaster, AutoEngine):
+        return auto_tables.errors(forecaster, most or STREAMS_SHOWN)
     summary = Summary.of(forecaster)
     shares, means = "single" in forecaster.contenders, summary.means
     columns = [  # the heading above, the title, and the cells, with the mean as the last
-        ("", "forecasts", [f"{count:,.0f}" for count in (*summary.counts, summary.counts.sum())]),
-        ("", "RMSE", [*(number(value, ".4g") for value in summary.rmse), ""]),
+        Column("", "forecasts", [f"{count:,.0f}" for count in (*summary.counts, summary.counts.sum())]),
+        Column("", "RMSE", [*(number(value, ".4g") for value in summary.rmse), ""]),
     ]
     for above, title, name in (
         ("error over no change", "model", "to_no_change"),
@@ -47,49 +50,21 @@ def errors(forecaster: Engine, most: int | None = None) -> Table:
         ("over last change", "model", "to_last_change"),
     ):
         if shares or name != "single_to_no_change":
-            columns.append((above, title, [brief(value) for value in (*getattr(summary, name), means[name])]))
+            columns.append(Column(above, title, [brief(value) for value in (*getattr(summary, name), means[name])]))
     if shares:
         gains = (*summary.gains, 100.0 * (1.0 - means["to_single"]))
-        columns.append(("", "gain, %", [signed(value) for value in gains]))
+        columns.append(Column("", "gain, %", [signed(value) for value in gains]))
     held = (*summary.coverage, means["coverage"])
-    columns.append(("", "in interval, %", [number(100.0 * value, ".1f") for value in held]))
-    most = most or STREAMS_SHOWN
-    places, said = _shown(summary, shares, most)
-    rows = [(printable(summary.tasks[place]), *(cells[place] for *_, cells in columns)) for place in places]
-    if said:
-        rows.insert(most // 2, (f"… {len(summary.tasks) - len(places):,} more", *("" for _ in columns)))
-    rows.append((f"All {len(summary.tasks):,}", *(cells[-1] for *_, cells in columns)))
-    return Table(
-        name="streams",
-        title="Errors by stream",
-        group="synchronous",
-        columns=("Stream", *(title for _, title, _ in columns)),
-        rows=tuple(rows) if summary.scored else (),
-        groups=tuple((above, len([*own])) for above, own in groupby(["", *(above for above, *_ in columns)])),
-        note=(
-            f"{said}RMSE in the units of the values. "
-            "Errors over those of two baselines: below 1 is better. "
-            f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
-            "Last row: all forecasts, and means over the streams."
-        ),
+    columns.append(Column("", "in interval, %", [number(100.0 * value, ".1f") for value in held]))
+    by = summary.to_single if shares else summary.to_no_change
+    ends = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
+    note = (
+        "RMSE in the units of the values. Errors over those of two baselines: below 1 is better. "
+        f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
+        "Last row: all forecasts, and means over the streams."
     )
-
-
-def _shown(summary: Summary, shares: bool, most: int) -> tuple[Ints, str]:
-    """Return the streams to show, and a sentence on which they are if they are not all."""
-    order = best_first(summary.to_single if shares else summary.to_no_change)
-    if len(summary.tasks) <= most or len(order) <= most:
-        silent = np.setdiff1d(np.arange(len(summary.tasks)), order)
-        return np.append(order, silent)[:most], ""
-    half = most // 2
-    first, last = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
-    said = f"Of {len(summary.tasks):,} streams, the {half} with the {first} and the {half} with the {last} are shown. "
-    return np.append(order[:half], order[-half:]), said
-
-
-def best_first(errors: Floats) -> Ints:
-    """Return the places of the known errors, the smallest first."""
-    return np.argsort(errors, kind="stable")[: int((~np.isnan(errors)).sum())]
+    made = errors_table(summary.tasks, columns, by, ends, most or STREAMS_SHOWN, note)
+    return made if summary.scored else replace(made, rows=())
 
 
 def trials(choice: Choice, logarithm: bool = False) -> Table:
@@ -157,6 +132,8 @@ def facts(model: Engine | Learner) -> dict[str, str]:
     """Return what a model is and what it has learned."""
     if isinstance(model, Learner):
         return {"Learner": f"{model!r}", "Streams": several(model.tasks, NAMES_IN_FACTS), "Health": _health(model)}
+    if isinstance(model, AutoEngine):
+        return auto_tables.facts(model)
     position, choice = model.origin.position, model.origin.choice
     head = 0 if position is None else position.tuning_rounds
     some = f"; methods on {choice.streams:,} of the streams" if choice and choice.streams else ""
@@ -227,6 +204,8 @@ def _parameters(forecaster: LearnerEngine) -> list[tuple[str, str]]:
 
 def method_of(forecaster: Engine) -> Method:
     """Return the method that was chosen; a forecaster made by hand goes by its name."""
+    if isinstance(forecaster, AutoEngine):
+        return AUTO
     if forecaster.origin.choice is not None:
         return METHODS[forecaster.origin.choice.best.method]
     kind = METHODS["mt-wrls"] if forecaster.shares else SINGLE
@@ -237,8 +216,3 @@ def tuned_until(forecaster: Engine) -> str:
     """Return the last time of the tuning period."""
     position = forecaster.origin.position
     return time_in_words(NEVER if position is None else position.tuning_end, forecaster.is_dated)
-
-
-def signed(value: float) -> str:
-    """Write a gain in per cent."""
-    return number(round(value, 1) + 0.0, "+.1f").replace("-", "−")

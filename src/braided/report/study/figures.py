@@ -255,7 +255,7 @@ def over_time(results: Results, split: str) -> Figure | None:
     for method in shown:
         steps, ratio = results.error_so_far(split, SYNCHRONOUS, method.name)
         words = f"{method.title}, the best baseline" if method.naive else method.title
-        curves.append((offset + steps, ratio, words, method))
+        curves.append((offset + steps, ratio, words, line_of(method)))
     return error_lines(curves, label)
 
 
