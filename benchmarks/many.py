@@ -21,9 +21,11 @@ import pyarrow.parquet as parquet
 import braided as bd
 from braided.report import Summary
 from braided.report.run.versus import SMALLEST_GAIN
+from braided.runs.trials import DEFAULT_METHODS
 from braided.study import METHODS
 
 WAVES = 40
+METHOD = ",".join(method.name for method in DEFAULT_METHODS)
 
 
 def make(path, streams, rounds, seed=0):
@@ -61,7 +63,7 @@ def main():
         for streams in sorted(options.streams):
             table, out = folder / f"{streams}.parquet", folder / f"run-{streams}"
             make(table, streams, options.rounds)
-            command = [sys.executable, "-m", "braided", "run", table, "--out", out]
+            command = [sys.executable, "-m", "braided", "run", table, "--method", METHOD, "--out", out]
             start = perf_counter()
             subprocess.run(command, check=True, capture_output=True, cwd=folder)
             seconds = perf_counter() - start

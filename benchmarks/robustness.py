@@ -98,7 +98,7 @@ def wild(bar):
         cells = []
         for table in (panel, replace(panel, values=values)):
             for robust in (False, True):
-                record = run_in_memory(table, Settings(robust=robust))[0].record
+                record = run_in_memory(table, Settings((), robust=robust))[0].record
                 cells.append(float((record.rmse_of("model") / record.rmse_of("no change"))[2:].mean()))
         print(f"| {name} | {len(panel.times):,} | " + " | ".join(f"{cell:.4g}" for cell in cells) + " |")
 

@@ -93,8 +93,8 @@ def measure(path: Path) -> None:
             yield chunk
 
     Rounds.chunks = timed_chunks
-    settings = Settings(("mt-wrls",), PARAMETERS, single={"forgetting": 1.0, "penalty": 10.0}, lags=9)
-    warm = Settings(("mt-wrls",), PARAMETERS, single={"forgetting": 1.0, "penalty": 10.0}, lags=9, tune=0.5)
+    settings = Settings(("mt-wrls",), parameters=PARAMETERS, single={"forgetting": 1.0, "penalty": 10.0}, lags=9)
+    warm = Settings(("mt-wrls",), parameters=PARAMETERS, single={"forgetting": 1.0, "penalty": 10.0}, lags=9, tune=0.5)
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder, "small.parquet")
         make(small, 2000)

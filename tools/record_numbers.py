@@ -18,6 +18,7 @@ import braided as bd
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 
 STREAMS = 12  # seeds
+METHODS = "mt-wrls,mt-wrls-neighbours,wrls,wrls-neighbours"
 T, D, ROUNDS = 5, 3, 60
 
 
@@ -130,7 +131,7 @@ def record_runs(folder):
         (folder / f"table-{seed:02d}.csv").write_text(text)
         out = folder / f"run-{seed:02d}"
         options = (
-            ("--lags", 3, "--jobs", 1)
+            ("--method", METHODS, "--lags", 3, "--jobs", 1)
             if seed < 4
             else (
                 *("--method", "mt-wrls-neighbours", "--lags", 3),

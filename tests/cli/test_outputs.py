@@ -28,7 +28,7 @@ def made(tmp_path_factory):
     """A folder with a table, and a run of it in `o`."""
     folder = tmp_path_factory.mktemp("made")
     table = written(folder / "t.csv", steps=60)
-    settings = Settings(("mt-wrls",), {"penalty": 10.0, "ridge": 0.1, "forgetting": 1.0}, lags=3)
+    settings = Settings(("mt-wrls",), parameters={"penalty": 10.0, "ridge": 0.1, "forgetting": 1.0}, lags=3)
     run(open_rounds(table), settings, folder / "o" / "forecasts.csv", folder / "o" / "model.braided")
     return folder
 

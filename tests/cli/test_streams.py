@@ -22,7 +22,7 @@ from braided.datasets import EMBEDDED
 from braided.report import Summary
 from tests.cli.test_cli import braided
 from tests.runs.bad_lines import mixed
-from tests.runs.tables import field, written
+from tests.runs.tables import LEARNERS, field, written
 from tests.runs.tables import lines_of as panel_lines
 
 GIVEN = ("--method", "mt-wrls", "--parameters", "penalty=10,ridge=0.1,forgetting=1", "--lags", "3")
@@ -389,9 +389,9 @@ def test_notes_are_limited_in_rate_and_never_silent_for_good():
 
 def test_former_spellings_work_and_are_noted(tmp_path, monkeypatch, capsys):
     lines = lines_of(12, "csv")
-    _, expected, _ = fed(monkeypatch, capsys, lines, "--stream", "site")
+    _, expected, _ = fed(monkeypatch, capsys, lines, "--stream", "site", *GIVEN)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-    code, printed, said = called(monkeypatch, capsys, "run", "--fresh", "-", "--task=site", "--warm-up", "50")
+    code, printed, said = called(monkeypatch, capsys, "run", "--fresh", "-", "--task=site", *GIVEN, "--warm-up", "50")
     assert (code, printed) == (0, expected)
     assert said.splitlines()[:2] == [
         "braided: `braided run -` is now `braided live`; the former spelling works in this version only",
@@ -532,7 +532,7 @@ def test_a_folder_that_can_not_be_written_to(tmp_path):
     "name", ["irish_wind_12sites_daily", "la_haute_borne_4turbines_10min", "wind_toolkit_10sites_hourly"]
 )
 def test_each_wind_file_runs_with_nothing_but_its_name(tmp_path, name):
-    done = braided("run", DATA / f"{name}.csv.gz", cwd=tmp_path)
+    done = braided("run", DATA / f"{name}.csv.gz", "--method", LEARNERS, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Sharing helps: " in done.stdout
     model = bd.load(tmp_path / "braided-run" / "model.braided")
@@ -543,8 +543,8 @@ def test_each_wind_file_runs_with_nothing_but_its_name(tmp_path, name):
 
 def test_a_refused_table_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.csv").write_text("\n".join([HEADER, *(row for row in rows_of() if "site 1" in row)]))
-    for command in ("run", "tune"):
-        refused(monkeypatch, capsys, tmp_path, "only one stream", command, "mine.csv")
+    for command in (("run", "--method", LEARNERS), ("tune",)):
+        refused(monkeypatch, capsys, tmp_path, "only one stream", *command, "mine.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 
 
-def changes_of(Z):
-    """D, NaN in the first round."""
-    return np.vstack([np.full((1, Z.shape[1]), np.nan), np.diff(Z, axis=0)])
+def changes_of(Z, is_after_gap):
+    """D, NaN in the first round and after a gap in time."""
+    D = np.vstack([np.full((1, Z.shape[1]), np.nan), np.diff(Z, axis=0)])
+    D[is_after_gap] = np.nan
+    return D
 
 
 def at(values, r, t):
@@ -25,9 +27,10 @@ def mean_all(values, r, most=np.inf):
     return np.clip(there, -most, most).mean() if len(there) else 0.0
 
 
-def obvious_features(Z, S, alike, back, phase, angle, waves, known_from, r, t):
+def obvious_features(Z, S, alike, calendar, given, waves, known_from, r, t):
     """The features of stream t before round r."""
-    D = changes_of(Z)
+    back, phase, angle, is_after_gap = calendar
+    D = changes_of(Z, is_after_gap)
     last, x = r - 1, [1.0]
     x += [at(D, r - k, t) if r >= 4 * k else 0.0 for k in range(1, 10)] + [at(Z, last, t)]
     x += [np.nan_to_num(mean_near(D, S, r - k, t)) for k in range(1, 4)]
@@ -44,6 +47,7 @@ def obvious_features(Z, S, alike, back, phase, angle, waves, known_from, r, t):
         visits = [D[m, t] for m in range(r) if phase[m, s] == phase[r, s] and not np.isnan(D[m, t])]
         fades = 0.9 ** np.arange(len(visits))[::-1]
         x += [fades @ visits / (fades.sum() + 0.5) if visits else 0.0]
+    x += [at(given[r], t, k) for k in range(given.shape[2])]
     for s in range(back.shape[1]):
         for k in range(1, waves[s] + 1):
             x += [np.cos(2 * np.pi * k * angle[r, s]), np.sin(2 * np.pi * k * angle[r, s])]
@@ -70,9 +74,9 @@ def faded_mean(values, rate, start):
     return start
 
 
-def obvious_rules(Z, back, r, t):
+def obvious_rules(Z, calendar, r, t):
     """What each rule forecasts for stream t before round r."""
-    D = changes_of(Z)
+    back, D = calendar.back, changes_of(Z, calendar.is_after_gap)
     levels, changes = Z[:r, t][~np.isnan(Z[:r, t])], D[:r, t][~np.isnan(D[:r, t])]
     last = levels[-1] if len(levels) else np.nan
     means = [mean_all(D, m, 10.0) for m in range(r)]
@@ -85,20 +89,20 @@ def obvious_rules(Z, back, r, t):
     return np.array(made)
 
 
-def obvious_scales(Z, r, t):
+def obvious_scales(Z, calendar, r, t):
     """The typical change of stream t before round r."""
     scale = 1.0
-    for change in changes_of(Z)[:r, t]:
+    for change in changes_of(Z, calendar.is_after_gap)[:r, t]:
         if not np.isnan(change):
             scale = max(np.sqrt(0.97 * scale**2 + 0.03 * np.clip(change, -10 * scale, 10 * scale) ** 2), 0.05)
     return scale
 
 
-def obvious_mixture(forecasts, y, prior):
-    """Forecasts (n, T) of a mixture of members' forecasts (n, T, K)."""
+def obvious_mixture(forecasts, y, prior, shared=0.5):
+    """Forecasts (n, T), typical errors (n, T) and weights (n, T, K) of a mixture of members' forecasts (n, T, K)."""
     n, T, K = forecasts.shape
     E, V, L = np.zeros((3, T + 1, K))
-    squares, made = np.ones((2, T)), np.empty((n, T))
+    squares, made, deviations, used = np.ones((2, T)), np.empty((n, T)), np.empty((n, T)), np.zeros((n, T, K))
 
     def rates(row):
         with np.errstate(divide="ignore"):
@@ -115,8 +119,11 @@ def obvious_mixture(forecasts, y, prior):
         common = np.full((T, K), np.nan)
         for t in range(T):
             f = np.where(awake[t], forecasts[i, t], 0.0)
-            both = [(w * awake[t]) @ f / (w @ awake[t]) if awake[t].any() else 0.0 for w in (weights[t], weights[T])]
-            made[i, t] = sum(both) / 2
+            shares = [w * awake[t] / (w @ awake[t]) if awake[t].any() else np.zeros(K) for w in weights[[t, T]]]
+            both = [share @ f for share in shares]
+            used[i, t] = (1.0 - shared) * shares[0] + shared * shares[1]
+            made[i, t] = used[i, t] @ f
+            deviations[i, t] = np.sqrt(squares[0, t])
             if np.isnan(y[i, t]):
                 continue
             for own, mean in enumerate(both):
@@ -133,4 +140,4 @@ def obvious_mixture(forecasts, y, prior):
             mean = np.zeros(K)
             mean[some] = np.nanmean(common[:, some], axis=0)
             learn(T, mean, some)
-    return made
+    return made, deviations, used

@@ -6,9 +6,11 @@ import numpy as np
 
 from braided.datasets import wind_field
 from braided.runs import Settings
+from braided.runs.trials import DEFAULT_METHODS
 from braided.tables import write_table
 from braided.tables.panel import Panel
 
+LEARNERS = ",".join(method.name for method in DEFAULT_METHODS)  # as `--method` takes them
 GIVEN = {
     "parameters": {"forgetting": 0.99, "penalty": 10.0, "ridge": 0.1},
     "single": {"forgetting": 1.0, "penalty": 10.0},

@@ -103,7 +103,7 @@ def test_a_stream_of_any_size_beside_others_runs_and_draws(first, tmp_path):
 def test_a_table_of_values_too_large_says_why_nothing_can_be_tuned():
     panel = field()
     with pytest.raises(bd.InputError, match="beyond 1e150 count as missing: use a larger unit"):
-        run_in_memory(replace(panel, values=1e306 * panel.values), Settings(lags=3))
+        run_in_memory(replace(panel, values=1e306 * panel.values), Settings((), lags=3))
 
 
 @pytest.mark.parametrize("size", [1e306, 1e-306])

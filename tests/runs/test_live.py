@@ -169,7 +169,7 @@ def test_a_start_that_fails_is_tried_again_later():
 
 
 def test_growth_needs_values_above_nothing():
-    stream = Live(Settings(logarithm=True))
+    stream = Live(Settings((), logarithm=True))
     with pytest.raises(bd.InputError, match="line 2: -1 has no logarithm"):
         fed(stream, ["time,site,value", "1,a,-1"])
 
@@ -560,5 +560,5 @@ def test_exactly_the_limit_counts_and_ten_rounds_are_believed():
 
 
 def test_a_task_that_is_left_out_may_hold_anything():
-    stream = Live(Settings(logarithm=True, without=("b",)))
+    stream = Live(Settings((), logarithm=True, without=("b",)))
     assert stream.feed('{"time": 1, "site": "b", "wind": -1}', 1) == []

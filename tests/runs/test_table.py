@@ -264,7 +264,7 @@ def test_words_say_when_sharing_hurts():
     assert in_words(forecaster)[1].startswith("Sharing makes no clear difference (100.0 % more error than with one fil")
     forecaster.single = None
     assert "Sharing" not in "".join(in_words(forecaster))  # nothing to compare with
-    alone, _ = run_in_memory(field(), Settings(("wrls",), GIVEN["single"], lags=3))
+    alone, _ = run_in_memory(field(), Settings(("wrls",), parameters=GIVEN["single"], lags=3))
     assert "Each stream has its own filter." in in_words(alone)
     tried = replace(alone.origin.choice, trials=(Trial("mt-wrls", {}, score=1.0),))
     alone.origin = replace(alone.origin, choice=tried)
@@ -291,7 +291,8 @@ def test_lines_are_json_or_csv():
 
 def test_a_table_without_anything_after_the_head_has_no_forecasts():
     panel = field(steps=12)
-    forecaster, made = run_in_memory(panel, Settings(("wrls",), {"forgetting": 1.0, "penalty": 1.0}, tune=0.99, lags=3))
+    parameters = {"forgetting": 1.0, "penalty": 1.0}
+    forecaster, made = run_in_memory(panel, Settings(("wrls",), parameters=parameters, tune=0.99, lags=3))
     assert len(made.forecast) == 0
     assert in_words(forecaster)[0] == "There was nothing to forecast after the tuning period."
 
@@ -330,14 +331,14 @@ def test_the_head_is_at_most_so_many_values_but_has_rounds_enough(monkeypatch):
     monkeypatch.setattr("braided.runs.table.TUNING_VALUES", 90)
     for fewest, rounds in ((20, 30), (40, 40), (200, 60)):
         monkeypatch.setattr("braided.runs.table.TUNING_ROUNDS", fewest)
-        assert len(read_tuning_period(open_rounds(table_of(300)), Settings(lags=2)).times) == rounds
-        head = read_tuning_period(open_rounds(table_of(300), batch_rows=33), Settings(lags=2))
+        assert len(read_tuning_period(open_rounds(table_of(300)), Settings((), lags=2)).times) == rounds
+        head = read_tuning_period(open_rounds(table_of(300), batch_rows=33), Settings((), lags=2))
         assert abs(len(head.times) - rounds) <= 1
 
 
 @pytest.mark.parametrize("batch", [30, 90, 99, 10_000])
 def test_the_head_is_the_leading_share_whatever_the_chunks(batch):
-    head = read_tuning_period(open_rounds(table_of(300), batch_rows=batch), Settings(lags=2))
+    head = read_tuning_period(open_rounds(table_of(300), batch_rows=batch), Settings((), lags=2))
     assert abs(len(head.times) - 60) <= 1
 
 
@@ -346,7 +347,7 @@ def test_the_head_never_takes_almost_all(tune):
     rows = [(t, f"s{k}", r) for t in range(10) for k, r in enumerate(np.random.default_rng(t).normal(size=10))]
     rows += [(t, f"s{t % 2}", float(np.sin(t * t))) for t in range(10, 400)]
     rounds = open_rounds(pd.DataFrame(rows, columns=["time", "site", "value"]), batch_rows=100)
-    assert len(read_tuning_period(rounds, Settings(lags=2, tune=tune)).times) <= 20
+    assert len(read_tuning_period(rounds, Settings((), lags=2, tune=tune)).times) <= 20
 
 
 def test_the_summary_is_that_of_the_forecasts():
@@ -439,6 +440,6 @@ def test_a_baseline_that_broke_down_is_reported():
 
 
 def test_a_method_that_shares_nothing_is_not_called_sharing():
-    settings = Settings(("oslssvr-linear",), {"novelty": 0.1, "penalty": 100.0}, lags=2)
+    settings = Settings(("oslssvr-linear",), parameters={"novelty": 0.1, "penalty": 100.0}, lags=2)
     forecaster, _ = run_in_memory(field(steps=100), settings)
     assert in_words(forecaster)[0].startswith("This method, which shares nothing, ")

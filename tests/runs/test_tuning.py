@@ -62,13 +62,13 @@ def test_the_level_is_a_feature_where_it_helps_one_filter_per_stream(level):
     choice = search(head, methods_for(()))
     assert len(choice.trials) == 4
     assert all(("level" in trial.parameters) == level for trial in (choice.single, *choice.trials))
-    forecaster = start(head, choice, Settings(), "")
+    forecaster = start(head, choice, Settings(()), "")
     assert forecaster.preparation.lags.level == level
     assert json.loads(json.dumps(asdict(choice)))["single"]["parameters"].get("level") == (1.0 if level else None)
 
 
 def test_nothing_is_gained_where_there_is_nothing_to_share():
-    forecaster, _ = run_in_memory(independent(1000), Settings(lags=3))
+    forecaster, _ = run_in_memory(independent(1000), Settings((), lags=3))
     assert forecaster.preparation.lags.level
     gains = Summary.of(forecaster).gains if forecaster.single else np.zeros(6)
     assert abs(gains.mean()) < 1.0  # per cent; with a yardstick that is not told the level it was 4
@@ -76,7 +76,7 @@ def test_nothing_is_gained_where_there_is_nothing_to_share():
 
 def test_streams_that_return_nowhere_are_not_expected_to():
     """The mean of the tuning period tells where a stream went in it; knowing it, one would forecast a return."""
-    forecaster, _ = run_in_memory(independent(1000, memory=1.0), Settings(lags=3))
+    forecaster, _ = run_in_memory(independent(1000, memory=1.0), Settings((), lags=3))
     assert Summary.of(forecaster).means["to_no_change"] < 1.002
 
 
@@ -84,11 +84,13 @@ def test_the_level_can_be_given(head):
     single = {"forgetting": 1.0, "penalty": 1.0}
     for given, level in (({}, False), ({"level": 0.0}, False), ({"level": 1.0}, True)):
         for more in ({"single": single}, {}):
-            choice = choose(head, Settings(("mt-wrls",), MT | given, **more))
+            choice = choose(head, Settings(("mt-wrls",), parameters=MT | given, **more))
             assert ("level" in choice.best.parameters) == ("level" in choice.single.parameters) == level
-    assert choose(head, Settings(("wrls",), single | {"level": 1.0})).single.parameters == single | {"level": 1.0}
+    assert choose(head, Settings(("wrls",), parameters=single | {"level": 1.0})).single.parameters == single | {
+        "level": 1.0
+    }
     with pytest.raises(bd.InputError, match=r"level is 0\.5: 1 makes a stream's own level a feature"):
-        choose(head, Settings(("mt-wrls",), MT | {"level": 0.5}))
+        choose(head, Settings(("mt-wrls",), parameters=MT | {"level": 0.5}))
 
 
 def test_halving_ends_near_the_best_for_a_part_of_the_work():
@@ -175,8 +177,8 @@ def test_a_hidden_layer_and_a_kernel_can_be_chosen(head):
         method = METHODS[name]
         grid = {key: (values or FORGETTING)[0] for stage in method.stages for key, values in stage.items()}
         parameters = grid | ({"forgetting": 1.0} if "forgetting" in grid else {})
-        choice = choose(head, Settings((name,), parameters, single={"forgetting": 1.0, "penalty": 1.0}))
-        forecaster = start(head, choice, Settings(), "")
+        choice = choose(head, Settings((name,), parameters=parameters, single={"forgetting": 1.0, "penalty": 1.0}))
+        forecaster = start(head, choice, Settings(()), "")
         forecaster.advance(head.times, head.values, head.tasks)
         assert (forecaster.record.counts == 350 - 1).all()
         assert np.isfinite(forecaster.ahead().forecast).all()
@@ -227,16 +229,16 @@ def test_what_can_not_be_tuned_on_is_refused():
     with pytest.raises(bd.InputError, match="jobs is 0"):
         search(whole, methods_for(()), jobs=0)
     with pytest.raises(bd.InputError, match="mt-wrls lacks forgetting, ridge: give all of its parameters"):
-        choose(whole, Settings(("mt-wrls",), {"penalty": 1.0}))
+        choose(whole, Settings(("mt-wrls",), parameters={"penalty": 1.0}))
     with pytest.raises(bd.InputError, match="parameters belong to one method"):
-        Settings((), {"penalty": 1.0})
+        Settings((), parameters={"penalty": 1.0})
     for change, message in (
         ({"tune": 1.0}, "tune is 1"),
         ({"coverage": 0.0}, "coverage is 0"),
         ({"lags": 0}, "lags"),
     ):
         with pytest.raises(bd.InputError, match=message):
-            Settings(**change)
+            Settings((), **change)
 
 
 def test_many_streams_are_tied_to_those_they_are_most_alike_to():

@@ -44,7 +44,7 @@ def make_run(
     best, single = Trial(method, parameters, head if tried else 0, 0.6), Trial("wrls", SINGLE, head, 0.64)
     trials = [best, single, Trial("wrls-neighbours", SINGLE, head, None)] if tried else []
     choice = Choice(best, single, tuple(trials), tried)
-    forecaster = start(TuningPeriod.of(first, 4, logarithm), choice, Settings(), name)
+    forecaster = start(TuningPeriod.of(first, 4, logarithm), choice, Settings(()), name)
     file = ForecastFile(folder / f"forecasts{suffix}")
     for part, record in ((slice(head), False), (slice(head, None), True)):
         made = forecaster.advance(times[part], values[part], panel.tasks, record=record)

@@ -311,10 +311,14 @@ class Engine(ABC):
 
     def _count(self, stamps: Ints) -> None:
         """Count rounds that were learned, and the steps between them that were too long."""
-        longer = int(np.count_nonzero(np.diff(stamps, prepend=self.last_stamp) > self.clock.longest))
-        n_gaps = len(self.clock.gaps(stamps, self.last_stamp))
-        self.gaps, self.irregular = self.gaps + n_gaps, self.irregular + longer - n_gaps
+        self._count_steps(stamps, self.last_stamp)
         self.rounds, self.last_stamp = self.rounds + len(stamps), int(stamps[-1])
+
+    def _count_steps(self, stamps: Ints, before: int) -> None:
+        """Count steps that were too long; `before` is the time before the first."""
+        longer = int(np.count_nonzero(np.diff(stamps, prepend=before) > self.clock.longest))
+        n_gaps = len(self.clock.gaps(stamps, before))
+        self.gaps, self.irregular = self.gaps + n_gaps, self.irregular + longer - n_gaps
 
     def _forecasts(
         self, stamps: Ints, places: Ints, actual: Floats, level: Floats, change: Floats, widths: Floats

@@ -1,20 +1,14 @@
-"""braided's own forecasters, as they are used on a table: one filter per stream, today's tuned run, and Auto."""
+"""braided's own forecasters, as they are used on a table: one filter per stream, the tuned methods, and Auto."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-import braided
-from braided.errors import InputError
 from braided.forecasting import Forecasts
+from braided.forecasting.auto import Auto, AutoEngine
 from braided.runs import Settings, run_in_memory
 from braided.suite.past import SCORED_AFTER, Past
 from braided.types import Floats
-
-NOT_HERE = "this version has no Auto"
 
 
 def run_forecasts(past: Past, methods: tuple[str, ...] = ()) -> Floats:
@@ -24,16 +18,10 @@ def run_forecasts(past: Past, methods: tuple[str, ...] = ()) -> Floats:
     return placed(past, made)
 
 
-def auto_forecasts(past: Past, sharing: bool = True, forecaster: Callable[..., Any] | None = None) -> Floats:
-    """Return the forecasts of Auto; it is given the panel in the clock of its place, so no time zone.
-
-    `forecaster` makes it, `bd.Forecaster` unless given.
-    """
-    make = forecaster or getattr(braided, "Forecaster", None)
-    if make is None:
-        raise InputError(NOT_HERE)
-    auto = make(method="auto", season="auto", timezone=None, sharing=sharing)
-    return placed(past, auto.update(past.panel.times, past.panel.values, past.panel.tasks))
+def auto_forecasts(past: Past, sharing: bool = True) -> Floats:
+    """Return the forecasts of Auto; the panel is in the clock of its place, so it needs no time zone."""
+    engine = AutoEngine(Auto(sharing=sharing))
+    return placed(past, engine.advance(past.panel.times, past.panel.values, past.panel.tasks))
 
 
 def placed(past: Past, made: Forecasts) -> Floats:

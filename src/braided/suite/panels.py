@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from braided.datasets import EMBEDDED, open_panel
 from braided.errors import InputError
 from braided.forecasting.clock import as_stamps
+from braided.forecasting.zones import local_stamps
 from braided.suite.past import cuts_of
 from braided.tables import Panel
-from braided.types import Ints
 
 CUTS: dict[str, int | None] = {  # rounds, from the start
     "la-haute-borne": 12_000,
@@ -31,9 +30,7 @@ CUTS: dict[str, int | None] = {  # rounds, from the start
     "us-employment": None,
     "melbourne-pedestrians": 8_000,
 }
-ZONES = {"melbourne-pedestrians": "Australia/Melbourne"}
 QUICK_ROUNDS = 1_000
-HOUR = 3_600_000_000  # microseconds
 
 
 def suite_panels(names: Sequence[str] = (), timezone: str | None = None, quick: bool = False) -> list[Panel]:
@@ -52,7 +49,7 @@ def suite_panels(names: Sequence[str] = (), timezone: str | None = None, quick: 
 
 def _panel(name: str, timezone: str | None, quick: bool) -> Panel:
     panel = open_panel(name)
-    zone = ZONES.get(name) if name in EMBEDDED else timezone
+    zone = panel.timezone or timezone
     if zone is not None:
         panel = by_local_clock(panel, zone)
     panel = first_rounds(panel, QUICK_ROUNDS if quick else CUTS.get(name))
@@ -80,18 +77,4 @@ def by_local_clock(panel: Panel, timezone: str) -> Panel:
         raise InputError(f"{panel.name} has whole numbers for times, which no time zone moves: leave out --timezone")
     stamps = local_stamps(as_stamps(panel.times), timezone)
     kept = stamps > np.maximum.accumulate(np.append(stamps[0] - 1, stamps[:-1]))
-    return replace(panel, times=stamps[kept].view("datetime64[us]"), values=panel.values[kept])
-
-
-def local_stamps(stamps: Ints, timezone: str) -> Ints:
-    """Return UTC times, in microseconds, as a clock in a time zone shows them."""
-    from datetime import UTC, datetime
-
-    try:
-        zone = ZoneInfo(timezone)
-    except (KeyError, OSError, ValueError) as error:  # of an unknown name, a folder, an impossible name
-        raise InputError(f"no time zone {timezone!r}: give one such as Australia/Melbourne or UTC") from error
-    hours, which = np.unique(stamps // (HOUR // 4), return_inverse=True)  # zones change on the quarter of an hour
-    moments = (datetime.fromtimestamp(hour * (HOUR // 4) / 1_000_000, UTC) for hour in hours.tolist())
-    shifts = [(moment.astimezone(zone).utcoffset() or moment - moment).total_seconds() for moment in moments]
-    return stamps + (np.array(shifts)[which] * 1_000_000).astype(np.int64)
+    return replace(panel, times=stamps[kept].view("datetime64[us]"), values=panel.values[kept], timezone=None)

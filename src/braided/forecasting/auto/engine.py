@@ -7,6 +7,8 @@
 | 20       | units and similar streams are measured; learners start, and learn the first rounds; scores begin    |
 | 50 … 200 | the same again, on more rounds; then units, similar streams and seasons stay                        |
 
+If no stream has enough values by then, this is repeated every 200 rounds until one has, on the last 2,000.
+
 So a forecast depends on the rounds before it and on nothing else: neither on how long the table is, nor on how its
 rounds are cut. A stream that comes later, or has few values, is forecast "no change" until it has 20.
 """
@@ -66,7 +68,7 @@ class AutoEngine(Engine):
         "samples": "_samples",
         "quiet": "_quiet",
         "last": "_last",
-        **{name: name for name in ("weights", "copies", "n_measured")},
+        **{name: name for name in ("weights", "copies", "measured_on", "n_measured")},
     }
 
     def __init__(
@@ -84,6 +86,7 @@ class AutoEngine(Engine):
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
         self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
+        self.measured_on = 0  # the rounds on which everything was measured the last time
         self.n_measured = 0  # of these, those that were there when everything was measured; others joined late
         self.copies: tuple[tuple[int, ...], ...] = ()  # groups of columns that are copies of each other
         self.weights: Curve | None = None  # of members and rules, mean over the streams, since scores began
@@ -130,12 +133,6 @@ class AutoEngine(Engine):
         return TaskGraph(graph.similarity, [self.columns[place] for place in self.places], ridge=graph.ridge)
 
     @property
-    def measured_on(self) -> int:
-        """The rounds on which everything was measured the last time; 0 before the first time."""
-        are_many = len(self.columns) >= MANY_STREAMS
-        return max((head for head in (HEADS_OF_MANY if are_many else HEADS) if head < self.rounds), default=0)
-
-    @property
     def latecomers(self) -> list[TaskKey]:
         """The streams that joined after everything was measured for the last time."""
         return [self.columns[place] for place in self.places[self.n_measured :]]
@@ -155,9 +152,7 @@ class AutoEngine(Engine):
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
         self.record.join(np.ones(n))
-        known = self._calibration[:, LOG_FACTOR]
-        fresh = np.array([[known.mean() if len(known) else self._log_factor, 0.0, 0.0]])
-        self._calibration = np.vstack([self._calibration, np.tile(fresh, (n, 1))])
+        self._calibration = np.vstack([self._calibration, np.tile([self._log_factor, 0.0, 0.0], (n, 1))])
         self._last = np.append(self._last, np.full(n, np.nan))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
         self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
@@ -184,40 +179,62 @@ class AutoEngine(Engine):
         made: list[Forecasts] = []
         first = 0
         while first < len(stamps):
-            if self.rounds in HEADS and (self.rounds in HEADS_OF_MANY or len(self.columns) < MANY_STREAMS):
-                self._measure()
-            end = min([len(stamps), *(first + head - self.rounds for head in HEADS if head > self.rounds)])
-            end = self._next_join(values, first, end)
+            end = self._next_join(values, first, min(len(stamps), first + self._rounds_to_head()))
             part = np.s_[first:end]
             made.append(self._learn(stamps[part], values[part], more[part], record))
+            if self._is_head():
+                self._measure()  # now, so that `ahead` forecasts as the next call will
+            if self._lets_join:
+                self._head = []
             self._let_join()
             first = end
         return made
+
+    def _rounds_to_head(self) -> int:
+        """How many rounds there are before the first rounds are measured."""
+        if self.rounds < HEADS[-1]:
+            return min(head - self.rounds for head in HEADS if head > self.rounds)
+        return LARGEST_COUNT if self.ensemble is not None else HEADS[-1] - self.rounds % HEADS[-1]
+
+    def _is_head(self) -> bool:
+        """Whether the first rounds are measured now; at the last head and later, only if nobody is in the ensemble."""
+        if self.ensemble is None and self.rounds % HEADS[-1] == 0:
+            return True
+        n_seen = np.count_nonzero(~np.isnan(self._last))
+        return self.rounds in (HEADS if n_seen < MANY_STREAMS else HEADS_OF_MANY)
 
     def _measure(self) -> None:
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
         head = self._whole_head()
         self._clock = Clock.measure(self._times(head.stamps))
+        if self.rounds == HEADS[0]:
+            self._count_steps(head.stamps, int(head.stamps[0]))
         there = np.count_nonzero(~np.isnan(head.values), axis=0)
-        enough = np.flatnonzero(there >= max(LEAST_VALUES, self.rounds // 10))
+        enough = np.flatnonzero(there >= max(LEAST_VALUES, min(self.rounds, HEADS[-1]) // 10))
         new = np.setdiff1d(enough, self.places)
         if not self.places.size + new.size:
+            self._head = [head.rows(np.s_[-LONGEST_WAIT:])]
             return
-        self.places = np.append(self.places, new)
-        for place in new.tolist():
-            self._waiting.pop(place, None)
+        self._let_in(new)
         self._measure_extras(head.given)
         seasons, auto, known = self._seasons(head), self.auto, head.given[:, self.places]
-        stretch = self._stretch(head.stamps, head.values[:, self.places], known, self.first_stamp - self._clock.step)
+        stretch = self._stretch(head.stamps, head.values[:, self.places], known, int(head.stamps[0]) - self._clock.step)
         self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
-        self.n_measured = len(self.places)
+        self.record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
+        self.measured_on, self.n_measured = self.rounds, len(self.places)
         groups = find_copies(stretch.values, self.ensemble.graph)
         self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
-        if self.rounds == HEADS[-1]:
-            self._head = []
+
+    def _let_in(self, new: Ints) -> None:
+        """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
+        if len(self.places):
+            self._calibration[new, LOG_FACTOR] = self._calibration[self.places, LOG_FACTOR].mean()
+        self.places = np.append(self.places, new)
+        for place in new.tolist():
+            del self._waiting[place]
 
     def _times(self, stamps: Ints) -> Any:
         return stamps.view("datetime64[us]") if self.is_dated else stamps
@@ -253,14 +270,18 @@ class AutoEngine(Engine):
         contenders = (MODEL, *([ALONE] if self.alone else []), *self.ensemble.names)
         if self.rounds < SCORED_FROM or self.record.contenders == contenders:
             return
-        scale = np.ones(len(self.columns))
-        scale[self.places] = self.ensemble.views[0].units.scale
-        self.record = Record.blank(scale, contenders)
+        self.record = Record.blank(self.record.scale, contenders)
+        self.record.scale[self.places] = self.ensemble.views[0].units.scale
         self.weights = Curve.blank(len(self.ensemble.names))
+
+    @property
+    def _lets_join(self) -> bool:
+        """Whether streams join one by one, as the first rounds will not be measured again."""
+        return self.rounds >= HEADS[-1] and self.ensemble is not None
 
     def _next_join(self, values: Floats, first: int, end: int) -> int:
         """Where rounds must be cut, as a stream has enough values to join after them."""
-        for place, known in self._waiting.items() if self.rounds >= HEADS[-1] else ():
+        for place, known in self._waiting.items() if self._lets_join else ():
             rows = np.flatnonzero(~np.isnan(values[first:end, place]))
             needed = JOIN_AFTER - np.count_nonzero(~np.isnan(known))
             if len(rows) >= needed:
@@ -269,22 +290,21 @@ class AutoEngine(Engine):
 
     def _let_join(self) -> None:
         """Let streams join that have enough values; before the last head, they join when everything is measured."""
-        if self.rounds < HEADS[-1] or self.ensemble is None:
+        if not self._lets_join or self.ensemble is None:
             return
         for place, values in sorted(self._waiting.items()):
             if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:
                 for ensemble in filter(None, (self.ensemble, self.alone)):
                     ensemble.join(values)
-                self.places = np.append(self.places, place)
+                self._let_in(np.array([place]))
                 self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
-                del self._waiting[place]
 
     def _learn(self, stamps: Ints, values: Floats, extras: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds between which nothing is measured and no stream joins."""
         n, places, before = len(stamps), self.places, self.last_stamp
         last, self._last = last_known(values, self._last)
         known, self._last_extras = last_known(extras, self._last_extras)
-        if self.rounds < HEADS[-1]:
+        if not self._lets_join:
             nothing = np.zeros(n, np.bool_)
             self._head.append(Stretch(stamps, values, known, nothing, nothing))
         forecast, deviation = last.copy(), np.full(values.shape, np.nan)
@@ -313,6 +333,11 @@ class AutoEngine(Engine):
         }
         zero = np.zeros(len(rows))
         return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
+
+    def _count_steps(self, stamps: Ints, before: int) -> None:
+        """Count steps that were too long, the first of them once the clock has been measured."""
+        if self.rounds >= HEADS[0]:
+            super()._count_steps(stamps, before)
 
     def _intervals(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
         """Return half-widths of intervals in the user's units, NaN where nothing is known of a stream's errors."""
@@ -460,6 +485,7 @@ class AutoEngine(Engine):
     def _insist_sound_report(self) -> None:
         """Refuse weights or copies that do not belong to the streams, members and rounds."""
         insist_kinds(self, weights=Curve | None, copies=tuple)
+        count(self.measured_on, "measured_on", least=0, most=self.rounds)
         count(self.n_measured, "n_measured", least=0, most=len(self.places))
         copies = [
             count(place, "place of a copy", least=0, most=len(self.columns) - 1) for one in self.copies for place in one

@@ -20,17 +20,19 @@ from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.members import Member, Rounds, Runner, default_members
 from braided.forecasting.auto.seasons import HOUR, Seasons
 from braided.forecasting.auto.view import View
+from braided.forecasting.record import NO_CHANGE
 from braided.graph import TaskGraph
 from braided.types import Flags, Floats, Ints
 from braided.validate import insist_numbers
 
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
 LEARNERS_PRIOR = 300.0  # with h rounds at the start, the learners together begin with the weight h / (h + this)
+NO_CHANGE_PRIOR = 0.4  # of "no change": on a random walk nothing is better, and little else is as good
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
 COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
 RULE_NAMES = (
-    "no change",
+    NO_CHANGE,
     "mean so far",
     "recent mean",
     "mean change so far",
@@ -144,11 +146,13 @@ class Ensemble:
         return fresh_mixture(np.append(learners, rules), self.n_streams, COMMON_SHARE if self.sharing else 0.0)
 
     def _prefer_learners(self, n_rounds: int) -> None:
-        """Give the learners together more weight at the start, the more rounds they have learned."""
+        """Set the weights at the start: of the learners together, the more, the more rounds they have learned."""
         n_learners, n_rules = self.n_learners, len(self._rules)
         share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
-        self.mixture.prior[:n_learners] = share / max(n_learners, 1)
-        self.mixture.prior[n_learners:] = (1.0 - share) / n_rules
+        prior, rest = self.mixture.prior, 1.0 - NO_CHANGE_PRIOR
+        prior[:n_learners] = rest * share / max(n_learners, 1)
+        prior[n_learners:] = rest * (1.0 - share) / n_rules
+        prior[self.names.index(NO_CHANGE)] += NO_CHANGE_PRIOR
 
     def _take_weights(self, before: Self) -> None:
         """Go on with the weights of an ensemble with the same members and streams, or fewer streams."""
@@ -221,7 +225,7 @@ class Ensemble:
                 }
             made += forecasts.values()
         rules = plain.rules[:, :, self._rules]
-        return np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else np.ascontiguousarray(rules)
+        return np.ascontiguousarray(np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else rules)
 
     # Streams that join ---------------------------------------------------------------------------------------------
 

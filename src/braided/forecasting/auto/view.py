@@ -87,7 +87,8 @@ class View:
         """Return features, rules and targets of rounds of values (n, T), and take these up."""
         n, T = values.shape
         made = self._described(n)
-        describe_rounds_inplace(self.panel, self.ties, calendar, self.inward(values), given, made)
+        levels, given = np.ascontiguousarray(self.inward(values)), np.ascontiguousarray(given)  # compiled once
+        describe_rounds_inplace(self.panel, self.ties, calendar, levels, given, made)
         clip_features_inplace(made.X.reshape(n * T, -1), self.squares, self.seen, np.tile(np.arange(T), n), True)
         return made
 

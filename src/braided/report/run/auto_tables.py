@@ -123,7 +123,7 @@ def facts(engine: AutoEngine) -> dict[str, str]:
         "Learned": f"{counted(engine.rounds, 'round')}, {first} to {last}; {counted(engine.samples, 'value')}",
         "Scored": f"the last {counted(engine.record.rounds, 'round')}" if engine.record.rounds else "nothing yet",
         "Gaps": f"{engine.gaps:,}; {counted(engine.irregular, 'other step')} longer than typical",
-        "Missing values": f"{engine.absent:,}; {counted(engine.unforecast, 'other')} came before any forecast"
+        "Missing values": f"{engine.absent:,}; {counted(engine.unforecast, 'other')} had no value before"
         f"; {engine.too_large:,} were too large to use",
         "Breakdowns": f"{engine.breakdowns:,}",
     }

@@ -1,4 +1,4 @@
-"""Engines: what all of them have in common, shown with one that forecasts no change."""
+"""What all engines have in common, shown with one that forecasts half the last change again."""
 
 import copy
 
