@@ -21,8 +21,7 @@ def inspect(
     import braided
     from braided.forecasting import Engine, LiveRounds
     from braided.forecasting.auto import AutoEngine
-    from braided.report.run.auto_tables import carriers, copies
-    from braided.report.run.tables import facts, links
+    from braided.report.run.tables import details, facts, links
     from braided.runs.start import insist_origin
 
     loaded, screen = braided.load(model), console()
@@ -35,7 +34,6 @@ def inspect(
         screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Engine):
         show_record(loaded)
-    details = [carriers(loaded), copies(loaded)] if isinstance(loaded, AutoEngine) else []
-    for table in details or ([] if loaded.graph is None else [links(loaded.graph)]):
-        if table.rows:
-            show(table, screen)
+    similar = [] if loaded.graph is None else [links(loaded.graph)]
+    for table in details(loaded) if isinstance(loaded, AutoEngine) else similar:
+        show(table, screen)

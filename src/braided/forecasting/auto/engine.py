@@ -68,7 +68,7 @@ class AutoEngine(Engine):
         "samples": "_samples",
         "quiet": "_quiet",
         "last": "_last",
-        **{name: name for name in ("weights", "copies", "n_measured")},
+        **{name: name for name in ("weights", "copies", "measured_on", "n_measured")},
     }
 
     def __init__(
@@ -86,6 +86,7 @@ class AutoEngine(Engine):
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
         self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
+        self.measured_on = 0  # the rounds on which everything was measured the last time
         self.n_measured = 0  # of these, those that were there when everything was measured; others joined late
         self.copies: tuple[tuple[int, ...], ...] = ()  # groups of columns that are copies of each other
         self.weights: Curve | None = None  # of members and rules, mean over the streams, since scores began
@@ -130,12 +131,6 @@ class AutoEngine(Engine):
             return None
         graph = self.ensemble.graph
         return TaskGraph(graph.similarity, [self.columns[place] for place in self.places], ridge=graph.ridge)
-
-    @property
-    def measured_on(self) -> int:
-        """The rounds on which everything was measured the last time; 0 before the first time."""
-        are_many = len(self.columns) >= MANY_STREAMS
-        return max((head for head in (HEADS_OF_MANY if are_many else HEADS) if head < self.rounds), default=0)
 
     @property
     def latecomers(self) -> list[TaskKey]:
@@ -228,7 +223,7 @@ class AutoEngine(Engine):
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
         self.record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
-        self.n_measured = len(self.places)
+        self.measured_on, self.n_measured = self.rounds, len(self.places)
         groups = find_copies(stretch.values, self.ensemble.graph)
         self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
@@ -490,6 +485,7 @@ class AutoEngine(Engine):
     def _insist_sound_report(self) -> None:
         """Refuse weights or copies that do not belong to the streams, members and rounds."""
         insist_kinds(self, weights=Curve | None, copies=tuple)
+        count(self.measured_on, "measured_on", least=0, most=self.rounds)
         count(self.n_measured, "n_measured", least=0, most=len(self.places))
         copies = [
             count(place, "place of a copy", least=0, most=len(self.columns) - 1) for one in self.copies for place in one

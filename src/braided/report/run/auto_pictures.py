@@ -45,7 +45,7 @@ def shown_beside(engine: AutoEngine) -> list[tuple[str, str, Line]]:
     shown = [(MODEL, AUTO.title, line_of(AUTO))]
     shown += [(rule, f"Best rule (“{rule}”)", line_of(METHODS["no-change"]))] if rule is not None else []
     shown += [(ONE_FILTER, "One filter per stream", single)] if has(ONE_FILTER) else []
-    shown += [(ALONE, "Nothing shared", single | {"linestyle": NEIGHBOURS})] if has(ALONE) else []
+    shown += [(ALONE, "Without sharing", single | {"linestyle": NEIGHBOURS})] if has(ALONE) else []
     return shown
 
 
@@ -58,7 +58,7 @@ def rivals(engine: AutoEngine) -> list[Rival]:
         title, label = "Gain over the best simple rule", "Less error than the best rule, %"
         found.append(Rival("gains", title, words, label, Versus.of(record, rule)))
     if record.has(ALONE):
-        words = "How much smaller the error is than that of the same mixture with nothing shared."
+        words = "How much smaller the error is than that of the same mixture without sharing."
         found.append(Rival("sharing", "Gain of sharing", words, LESS_BY_SHARING, Versus.of(record, ALONE)))
     return found
 
@@ -77,7 +77,7 @@ def weights(engine: AutoEngine) -> list[Picture]:
     n_learners, n_others = int((named < ensemble.n_learners).sum()), len(ensemble.names) - len(named)
     colours = [*COLD[:n_learners], *WARM[: len(named) - n_learners]]
     layers = [*zip(names, shares[:, named].T, colours, strict=True)]
-    layers += [(f"{n_others} others", rest, OTHERS)] if n_others else []
+    layers += [(f"the other {n_others}", rest, OTHERS)] if n_others else []
     last = ", ".join(f"{name} {100 * share[-1]:.0f} %" for name, share, _ in layers)
     return [
         Picture(
@@ -95,7 +95,7 @@ def weights(engine: AutoEngine) -> list[Picture]:
 @styled
 def _stacked(ends: Ints, layers: list[tuple[str, Floats, str]]) -> Figure:
     """Draw weights, the first at the bottom, as steps between the ends of the bins."""
-    figure, (axis,) = panels(1, each=3.9)
+    figure, (axis,) = panels(1, each=4.8)
     x = np.repeat([0, *ends], 2)[1:-1]
     below = np.zeros(len(x))
     for name, share, colour in layers:
@@ -108,14 +108,6 @@ def _stacked(ends: Ints, layers: list[tuple[str, Floats, str]]) -> Figure:
     axis.set_ylabel("Weight")
     axis.locator_params(axis="x", integer=True)
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper left",
-        ncols=2,
-        handlelength=1.0,
-        handleheight=1.0,
-        columnspacing=1.0,
-        labelspacing=0.25,
-    )
+    shape = {"handlelength": 1.0, "handleheight": 1.0, "labelspacing": 0.25}
+    figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=1, **shape)  # as they are stacked
     return figure

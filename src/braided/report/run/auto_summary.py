@@ -15,7 +15,7 @@ from braided.forecasting.auto.engine import ALONE, ONE_FILTER, SCORED_FROM
 from braided.forecasting.record import NO_CHANGE
 from braided.printable import counted, printable
 from braided.report.common.table import several
-from braided.report.run.sentences import NAMES_IN_SENTENCE, broken_down, intervals, named, steps, unused
+from braided.report.run.sentences import NAMES_IN_SENTENCE, broken_down, intervals, named, steps, too_large
 from braided.report.run.versus import SMALLEST_GAIN, Versus, percent
 from braided.statistics import SURE
 
@@ -34,7 +34,7 @@ def in_words(engine: AutoEngine) -> list[str]:
         *said,
         *_copies(engine),
         *steps(engine),
-        *unused(engine, "there was no value before"),
+        *too_large(engine),
         *broken_down(engine, "the member concerned started again, and the others went on"),
         *named(streams),
     ]
@@ -78,7 +78,7 @@ def _comparisons(engine: AutoEngine) -> list[str]:
         what = "one filter per stream" if are_several else "one filter on the stream's own past"
         said.append(_compared(Versus.of(record, ONE_FILTER), what, are_several))
     if record.has(ALONE):
-        said.append(_compared(Versus.of(record, ALONE), "the same mixture with nothing shared", are_several))
+        said.append(_compared(Versus.of(record, ALONE), "without sharing", are_several))
     elif engine.shares:
         said.append("What streams gain from each other is not measured; --compare does that, in about twice the time.")
     elif are_several:

@@ -3,7 +3,7 @@
 | table    | what                                                                     |
 |----------|--------------------------------------------------------------------------|
 | errors   | how good the forecasts of each stream are                                |
-| carriers | which members carry each stream, and which streams are similar to it     |
+| carriers | which members carry each stream                                          |
 | copies   | which streams are copies of each other                                   |
 """
 
@@ -24,7 +24,6 @@ from braided.types import Floats
 
 STREAMS_SHOWN = 200  # rows of a table
 CARRIERS_SHOWN = 3  # members of a stream
-LINKS_SHOWN = 3  # similar streams
 NAMES_IN_FACTS = 100
 COLUMN_OF = {ONE_FILTER: "one filter", ALONE: "unshared"}
 
@@ -58,41 +57,22 @@ def errors(engine: AutoEngine, most: int = STREAMS_SHOWN) -> Table:
 
 
 def carriers(engine: AutoEngine, most: int = STREAMS_SHOWN) -> Table:
-    """Return the members with the most weight for each stream, and the streams that are most similar to it."""
-    weights, graph = mean_weights(engine), engine.graph
-    rows: list[tuple[str, ...]] = []
-    for place, shares in enumerate(weights[:most]):
-        assert engine.ensemble is not None
+    """Return the members and rules with the most weight for each stream; empty without any."""
+    weights, names = mean_weights(engine), [] if engine.ensemble is None else engine.ensemble.names
+    rows = []
+    for place, shares in zip(engine.places[:most], weights, strict=False):
         largest = np.argsort(-shares, kind="stable")[:CARRIERS_SHOWN]
-        cells = [f"{engine.ensemble.names[k]} {100 * shares[k]:.0f} %" for k in largest if shares[k] > 0.0]
-        links = graph.neighbours(graph.tasks[place]) if graph is not None else {}
-        similar = [(other, value) for other, value in links.items() if value > 0.0]
-        similar = sorted(similar, key=lambda link: -link[1])[:LINKS_SHOWN]
-        near = [f"{printable(other)} {value:.2f}" for other, value in similar]
-        cells += [""] * (CARRIERS_SHOWN - len(cells)) + near + [""] * (LINKS_SHOWN - len(near))
-        rows.append((printable(engine.columns[engine.places[place]]), *cells))
-    width = max((1 + sum(map(bool, row[1 + CARRIERS_SHOWN :])) for row in rows), default=1) + CARRIERS_SHOWN
-    above = [
-        ("", 1),
-        ("members, by their weight", CARRIERS_SHOWN),
-        ("most similar streams", width - 1 - CARRIERS_SHOWN),
-    ]
-    titles = ("Stream", "first", "second", "third", "first", "second", "third")
+        cells = [f"{names[k]} {100 * shares[k]:.0f} %" for k in largest if shares[k] > 0.0]
+        rows.append((printable(engine.columns[place]), *cells, *[""] * (CARRIERS_SHOWN - len(cells))))
     more = len(weights) - most
-    since = (
-        f"Mean weight of a member in the forecasts since round {engine.measured_on:,}, when everything was measured. "
-    )
     return Table(
         name="carriers",
-        title="What carries the forecasts of each stream",
+        title="Which members carry each stream",
         group="other",
-        columns=titles[:width],
-        rows=tuple(row[:width] for row in rows),
-        groups=tuple((title, span) for title, span in above if span),
-        note=since
-        + "Similarity: correlation of the ranks of the changes; 0 is none, 1 is the same. "
-        * (width > 1 + CARRIERS_SHOWN)
-        + f"{more:,} more streams are not shown." * (more > 0),
+        columns=("Stream", "most weight", "then", "then"),
+        rows=tuple(rows),
+        note=f"Mean weight in the forecasts after round {engine.measured_on:,}, when everything was measured."
+        + f" {more:,} more streams are not shown." * (more > 0),
     )
 
 

@@ -15,10 +15,9 @@ from braided.learners.composed import Composed
 from braided.printable import counted, printable
 from braided.report.common.page import Section, write_page
 from braided.report.run.auto_summary import is_scored, rules_of
-from braided.report.run.auto_tables import carriers, copies
 from braided.report.run.pictures import pictures
 from braided.report.run.summary import in_words
-from braided.report.run.tables import at_the_edge, errors, facts, trials, tuned_until
+from braided.report.run.tables import at_the_edge, details, errors, facts, trials, tuned_until
 from braided.runs.table import Run
 from braided.runs.trials import SINGLE
 from braided.statistics import MOST_BLOCKS, SURE
@@ -42,7 +41,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
     choice = forecaster.origin.choice
     tables = [errors(forecaster), *([trials(choice, forecaster.needs_positive)] if choice else [])]
     if isinstance(forecaster, AutoEngine):
-        tables += [carriers(forecaster), copies(forecaster)]
+        tables += details(forecaster)
     section = Section(
         "run",
         printable(run.plan["table"]),
@@ -60,7 +59,7 @@ def write_run_report(run: Run, folder: Path) -> Path:
         COMMANDS,
     )
     values = {"run": section, "reading": _reading(forecaster), "python": _python(forecaster), "open_rows": OPEN_ROWS}
-    values["details"] = "What carries the forecasts" if isinstance(forecaster, AutoEngine) else "What was tried"
+    values["other"] = "What carries the forecasts" if isinstance(forecaster, AutoEngine) else "What was tried"
     return write_page(folder, "run", [section], **values)
 
 
@@ -106,7 +105,7 @@ def _reading_of_auto(engine: AutoEngine) -> dict[str, str]:
         "One filter per stream": "Recursive least squares on the stream's own past, one of the members.",
     }
     if engine.record.has(ALONE):
-        said["Nothing shared"] = (
+        said["Without sharing"] = (
             "The same mixture for each stream alone: any further gain comes from the other streams."
         )
     return said | {

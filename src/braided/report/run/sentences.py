@@ -33,16 +33,11 @@ def steps(forecaster: Engine) -> list[str]:
     return said
 
 
-def unused(forecaster: Engine, why: str) -> list[str]:
-    """Say how many values were too large to use, and how many had no forecast, and why."""
-    said, large, unforecast = [], forecaster.too_large, forecaster.unforecast
-    if large:
-        limit = f"beyond {LARGEST_VALUE:g}, or {LARGEST_LEVEL:g} times the stream's typical change".replace("e+", "e")
-        said.append(f"Too large to use ({limit}), and taken as missing: {counted(large, 'value')}.")
-    if unforecast:
-        share = 100.0 * unforecast / (unforecast + forecaster.record.counts.sum())
-        said.append(f"No forecast, as {why}: {counted(unforecast, 'value')} ({share:.1f} %).")
-    return said
+def too_large(forecaster: Engine) -> list[str]:
+    """Say how many values were too large to use."""
+    limit = f"beyond {LARGEST_VALUE:g}, or {LARGEST_LEVEL:g} times the stream's typical change".replace("e+", "e")
+    said = f"Too large to use ({limit}), and taken as missing: {counted(forecaster.too_large, 'value')}."
+    return [said] * (forecaster.too_large > 0)
 
 
 def broken_down(forecaster: Engine, then: str) -> list[str]:

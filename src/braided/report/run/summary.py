@@ -13,7 +13,7 @@ from braided.methods import METHODS
 from braided.printable import counted
 from braided.report.common.table import several
 from braided.report.run import auto_summary
-from braided.report.run.sentences import NAMES_IN_SENTENCE, broken_down, intervals, named, steps, unused
+from braided.report.run.sentences import NAMES_IN_SENTENCE, broken_down, intervals, named, steps, too_large
 from braided.report.run.versus import SMALLEST_GAIN, Versus, percent
 from braided.runs.tuning_period import ROBUST_BEYOND
 from braided.types import Floats
@@ -131,10 +131,18 @@ def _skill(summary: Summary) -> str:
     return f"{said[0].upper()}{said[1:]}."
 
 
+def _unforecast(forecaster: Engine) -> list[str]:
+    unforecast = forecaster.unforecast
+    share = 100.0 * unforecast / max(unforecast + forecaster.record.counts.sum(), 1.0)
+    said = f"No forecast, as the value before was missing: {counted(unforecast, 'value')} ({share:.1f} %)."
+    return [said] * (unforecast > 0)
+
+
 def _trouble(forecaster: Engine) -> list[str]:
     said = [
         *steps(forecaster),
-        *unused(forecaster, "the value before was missing"),
+        *too_large(forecaster),
+        *_unforecast(forecaster),
         *broken_down(forecaster, "the learner started again (stronger penalties help)"),
     ]
     unusual = forecaster.learner.health.unusual if isinstance(forecaster, LearnerEngine) else 0

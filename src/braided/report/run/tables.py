@@ -114,6 +114,12 @@ def links(graph: TaskGraph) -> Table:
     )
 
 
+def details(engine: AutoEngine) -> list[Table]:
+    """Return what carries the forecasts of Auto: members, similar streams, copies; tables without rows are left out."""
+    similar = [links(engine.graph)] if engine.graph is not None and engine.shares else []
+    return [table for table in (auto_tables.carriers(engine), *similar, auto_tables.copies(engine)) if table.rows]
+
+
 def at_the_edge(choice: Choice) -> list[str]:
     """Say which parameters lie at an end of the range searched."""
     best, said = choice.best, []
