@@ -37,6 +37,7 @@ Scale: TypeAlias = Literal["plain", "asinh"]
 ROBUST = 5.0  # deviations beyond which an error counts for less
 CLIP_SCALED_AT = 10.0  # of targets in units of their own typical size
 RESIDUAL_LAGS = 2
+CLIP_RESIDUALS_AT = 10.0  # units
 OWN = ("recent", "older", "level")
 NEAR = ("near", "near, older", "near, gap")
 MEAN = ("mean", "mean, older", "mean, gap")
@@ -216,7 +217,7 @@ class LinearRunner(Runner):
         n, T = rounds.y.shape
         X, y, base, scale = self._samples(rounds)
         if self.member.sees_residuals:
-            self.residuals = np.concatenate([self.residuals, np.nan_to_num(y)])[-RESIDUAL_LAGS:]
+            self.residuals = np.concatenate([self.residuals, _clipped(y)])[-RESIDUAL_LAGS:]
         there = ~np.isnan(y)
         target = np.clip(y / scale, -CLIP_SCALED_AT, CLIP_SCALED_AT) if self.member.is_scaled else y
         numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
@@ -250,7 +251,7 @@ class LinearRunner(Runner):
 
     def _last_residuals(self, residuals: Floats) -> Floats:
         """Return the residuals (n, T, 2 + 2 m) of the last two rounds, of each stream and of those most similar."""
-        known = np.concatenate([self.residuals, np.nan_to_num(residuals)])
+        known = np.concatenate([self.residuals, _clipped(residuals)])
         lags = np.stack([known[1:-1], known[:-2]], axis=2)  # (n, T, 2)
         others = np.where(self.alike[:, :, None] >= 0, lags[:, self.alike], 0.0)  # (n, T, m, 2)
         return np.concatenate([lags, others.reshape(*lags.shape[:2], -1)], axis=2)
@@ -287,6 +288,11 @@ class LinearRunner(Runner):
 def with_blank_row(alike: Ints) -> Ints:
     """Return the most similar streams with a row for one more, which has none."""
     return np.vstack([alike, np.full((1, alike.shape[1]), -1)])
+
+
+def _clipped(residuals: Floats) -> Floats:
+    """Residuals as features, so that a wild value of a stream is none of the others'; 0 where one is missing."""
+    return np.clip(np.nan_to_num(residuals), -CLIP_RESIDUALS_AT, CLIP_RESIDUALS_AT)
 
 
 def _sane(forecasts: Floats) -> Floats:
