@@ -17,7 +17,7 @@ from braided._compiled.mixture import progressive_inplace as mix_inplace
 from braided._compiled.panel import Calendar, Described
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
-from braided.forecasting.auto.members import Member, Rounds, Runner, default_members
+from braided.forecasting.auto.members import RULE_NAMES, Member, Rounds, Runner, as_forecasts, default_members
 from braided.forecasting.auto.seasons import HOUR, Seasons
 from braided.forecasting.auto.view import View
 from braided.graph import TaskGraph
@@ -29,15 +29,6 @@ LEARNERS_PRIOR = 300.0  # with h rounds at the start, the learners together begi
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
 COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
-RULE_NAMES = (
-    "no change",
-    "mean so far",
-    "recent mean",
-    "mean change so far",
-    "recent mean change",
-    "mean change of all streams",
-    "recent mean change of all streams",
-)
 OF_ALL_STREAMS = RULE_NAMES[-2:]
 
 
@@ -213,7 +204,8 @@ class Ensemble:
             forecasts: dict[str, Floats] = {}
             for name, runner in runners.items():
                 rounds = Rounds(known.X, known.y, known.scale, *place, forecasts)
-                forecasts[name] = runner.forecast(rounds) if is_next else runner.progressive(rounds)
+                changes = runner.forecast(rounds) if is_next else runner.progressive(rounds)
+                forecasts[name] = as_forecasts(changes, known.y.shape, f"member {name!r}")
             if view.is_asinh:
                 inward = self.views[0].inward
                 forecasts = {
