@@ -100,8 +100,8 @@ def _reading(forecaster: Engine) -> dict[str, str]:
 def _reading_of_auto(engine: AutoEngine) -> dict[str, str]:
     """Explain what the mixture is compared with, and when a difference is sure."""
     said = {
-        "Best simple rule": f"Of {len(rules_of(engine))} rules without a model, the one with the least error in the end; "
-        "nobody knew it before.",
+        "Best simple rule": f"Of {len(rules_of(engine))} rules without a model, the one with the least error in the "
+        "end; nobody knew it before.",
         "One filter per stream": "Recursive least squares on the stream's own past, one of the members.",
     }
     if engine.record.has(ALONE):
