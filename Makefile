@@ -35,7 +35,7 @@ lint: $(READY)  ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-peers $(READY)  ## speed beside peers, against size, first use, files, many streams; precision, forgetting, wild values, the picture
+bench: bench-peers $(READY)  ## speed beside peers, against size, first use, files, many streams; precision, forgetting, wild values, Auto
 	$(BIN)/python benchmarks/scale.py --figure docs/performance.svg
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/cold_start.py
@@ -44,7 +44,7 @@ bench: bench-peers $(READY)  ## speed beside peers, against size, first use, fil
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/forgetting.py
 	$(BIN)/python benchmarks/robustness.py
-	$(BIN)/python benchmarks/picture.py
+	$(BIN)/python benchmarks/auto.py
 
 bench-peers: .venv-bench/ready  ## speed and accuracy beside other packages, installed in an environment of their own
 	.venv-bench/bin/python benchmarks/peers.py

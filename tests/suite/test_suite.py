@@ -236,7 +236,7 @@ def test_an_unknown_method_or_panel_is_refused_with_the_nearest():
         find_contender("lightgmb")
     with pytest.raises(InputError, match="did you mean 'us-incomes'"):
         suite_panels(["us-income"])
-    with pytest.raises(InputError, match="no time zone 'Europe/Atlantis'"):
+    with pytest.raises(InputError, match="no timezone 'Europe/Atlantis'"):
         suite_panels(["synthetic"], timezone="Europe/Atlantis")
 
 
@@ -244,6 +244,12 @@ def test_a_quick_suite_takes_the_first_thousand_rounds():
     (quick,) = suite_panels(["la-haute-borne"], quick=True)
     (whole,) = suite_panels(["la-haute-borne"])
     assert (len(quick.times), len(whole.times)) == (1_000, 12_000)
+
+
+def test_pedestrians_are_cut_by_the_clock_of_their_place():
+    (people,) = suite_panels(["melbourne-pedestrians"])
+    assert people.timezone is None
+    assert (people.times[0], len(people.times)) == (np.datetime64("2015-01-01T00"), 8_000)
 
 
 def test_a_summer_hour_that_does_not_exist_is_a_gap():

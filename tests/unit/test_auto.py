@@ -4,27 +4,8 @@ import numpy as np
 import pytest
 
 from braided.forecasting import joined
-from braided.forecasting.auto import Auto, AutoEngine, Linear
-
-OWN = Linear("own past", "separate", ("bias", "recent", "level", "known"), 10.0)
-TIED = Linear("tied", "tied", ("bias", "recent", "level", "near", "mean", "seasons", "phases", "known"))
-FEW = Auto((OWN, TIED))  # of the members, so that tests are quick
-
-
-def walks(rounds=260, streams=3, seed=0, missing=0.0):
-    """Related streams: times of days, values and names."""
-    rng = np.random.default_rng(seed)
-    week = np.sin(2.0 * np.pi * np.arange(rounds) / 7.0)[:, None] * rng.uniform(0.0, 2.0, streams)
-    values = 5.0 + week + (rng.normal(size=(rounds, 1)) + rng.normal(size=(rounds, streams))).cumsum(axis=0)
-    values[rng.random(values.shape) < missing] = np.nan
-    return np.datetime64("2024-01-01") + np.arange(rounds), values, tuple(f"s{k}" for k in range(streams))
-
-
-def same(one, other):
-    """Insist that forecasts are the same to the bit."""
-    assert one.tasks == other.tasks
-    for name in ("times", "actual", "forecast", "low", "high"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+from braided.forecasting.auto import Auto, AutoEngine
+from tests.auto import FEW, OWN, insist_sound, late, same, walks
 
 
 def as_will_be(engine, times, values, tasks, first=2):
@@ -57,23 +38,6 @@ def test_gaps_are_counted_however_rounds_come(cuts):
     assert (engine.gaps, engine.irregular) == (2, 0)
 
 
-def insist_sound(engine, made):
-    """All forecasts are finite, every stream with a value has one ahead, and intervals are there or not."""
-    assert np.isfinite(made.forecast).all()
-    ahead = engine.ahead()
-    assert {*ahead.tasks} == {task for task, last in zip(engine.tasks, engine._last, strict=True) if last == last}
-    assert np.isfinite(ahead.forecast).all()
-    for one in (made, ahead):
-        known = ~np.isnan(one.low)
-        np.testing.assert_array_equal(known, ~np.isnan(one.high))
-        assert (one.low[known] <= one.forecast[known]).all()
-        assert (one.forecast[known] <= one.high[known]).all()
-        assert np.isfinite(one.high[known]).all()
-        assert np.isfinite(one.low[known]).all()
-    for name in ("rmse", "curve"):
-        assert not np.isinf(getattr(engine.record, name)).any()
-
-
 @pytest.mark.parametrize("cuts", [[], range(1, 1000)], ids=["whole", "one by one"])
 @pytest.mark.parametrize("first", [0, 300])
 def test_streams_with_times_of_their_own_are_forecast_once_they_have_enough_values(cuts, first):
@@ -86,14 +50,6 @@ def test_streams_with_times_of_their_own_are_forecast_once_they_have_enough_valu
     assert len(engine.places) == 30
     assert not engine._head
     insist_sound(engine, made[-1])
-
-
-def late(values):
-    """Values of which a third stream comes late, and a fourth later."""
-    values = values.copy()
-    values[:30, 2] = np.nan
-    values[:210, 3:] = np.nan
-    return values
 
 
 @pytest.mark.parametrize("met", [range(30), [0, 30, 100, 210, 231]], ids=["row by row", "rarely"])

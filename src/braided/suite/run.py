@@ -114,7 +114,7 @@ def _contenders() -> Iterator[Contender]:
                     "recursive least squares on each stream's own changes and level, tuned on the first fifth",
                     "braided", _single)
     yield Contender("run", "MT-WRLS + neighbours, tuned",
-                    "what `braided run` does today: the best of four methods on the first fifth", "braided", _tuned)
+                    "the best of four methods on the first fifth: `braided run --method …`", "braided", _tuned)
     yield Contender("auto-alone", "Auto, sharing nothing",
                     "the same mixture, in which no stream sees another", "braided", _auto_alone)
     yield Contender("auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided", _auto)

@@ -196,7 +196,7 @@ class Ensemble:
     def _calendar(self, rounds: Stretch) -> Calendar:
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
-        self.positions = np.append(self.positions, positions)[-self.seasons.reach - 2 :]
+        self.positions = np.append(self.positions, positions)[-len(self.views[0].panel.levels) :]
         return calendar
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:

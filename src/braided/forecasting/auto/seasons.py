@@ -118,7 +118,7 @@ class Seasons:
 
     def calendar(self, positions: Floats, before: Floats, is_after_gap: Flags) -> Calendar:
         """Return where rounds stand; `before` are the positions of the rounds before them, as far back as needed."""
-        n, known = len(positions), np.concatenate([before, positions])
+        n, known = len(positions), np.maximum.accumulate(np.concatenate([before, positions]))  # an hour may come twice
         places = len(before) + np.arange(n)
         back, phase = np.zeros((2, n, len(self.lengths)), np.int64)
         angle = np.zeros((n, len(self.lengths)))

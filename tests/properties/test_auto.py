@@ -1,0 +1,146 @@
+"""Auto looks at nothing that comes later, and the cuts between rounds leave no trace."""
+
+import numpy as np
+import pytest
+
+from braided.forecasting.auto import Auto, AutoEngine
+from braided.forecasting.auto.ensemble import Ensemble
+from tests.auto import FEW, FULL, HEADS, OWN, STARTS, alone, in_pieces, late, same, utc, walks
+
+ROUNDS = 260
+LOOKED_AT = (3, 5, 19, 20, 21, 60, 100, 150, 200, 230)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """What every round of an engine is forecast with: weights, changes by all members, units, seasons, similarities."""
+    known, advance = [], Ensemble.advance
+
+    def watched(self, rounds, **given):
+        made = advance(self, rounds, **given)
+        if not given:  # else it learns the first rounds anew
+            units, similarity = self.views[0].units, self.graph.similarity
+            similarity = similarity.toarray() if self.graph.is_sparse else similarity
+            measured = (units.centre, units.scale, similarity, np.array(self.seasons.lengths), self.views[0].alike)
+            known.extend((*row, *measured) for row in zip(made.weights, made.members, made.deviation, strict=True))
+        return made
+
+    monkeypatch.setattr(Ensemble, "advance", watched)
+    return known
+
+
+def until(made, time):
+    """The forecasts before a time, round by round."""
+    columns = (made.times, made.forecast, made.low, made.high, made.actual)
+    return [column[made.times < time] for column in columns], [t for t, at in zip(made.tasks, made.times) if at < time]
+
+
+def insist_blind(auto, kind, rounds, seen):
+    """Change all values after some rounds, append rows, and add a stream: nothing before them may move by a bit."""
+    times, values, tasks = walks(ROUNDS, 4, missing=0.05, kind=kind)
+    values = late(values) + 50.0  # so that all are positive
+    times = times.copy()
+    times[40:] += 3
+    times[130:] += 7
+    whole, expected = AutoEngine(auto).advance(times, values, tasks), seen.copy()
+    assert len(expected) == ROUNDS - HEADS[0]
+    rng = np.random.default_rng(1)
+    for r in rounds:
+        end = min(next((head for head in HEADS if head > r), ROUNDS) + 8, ROUNDS)
+        other = np.column_stack([values[:end], np.full(end, np.nan)])
+        other[r:] = rng.normal(scale=1e3, size=other[r:].shape)
+        seen.clear()
+        made = AutoEngine(auto).advance(times[:end], other, (*tasks, "new"))
+        assert len(seen) == end - HEADS[0]
+        (one, its), (two, others) = until(whole, times[r]), until(made, times[r])
+        assert its == others
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_array_equal(a, b, f"{kind}, after {r} rounds")
+        for a, b in zip(expected[: max(r - HEADS[0], 0)], seen, strict=False):
+            for part, its_part in zip(a, b, strict=True):
+                np.testing.assert_array_equal(part, its_part, f"{kind}, after {r} rounds")
+
+
+@pytest.mark.parametrize("kind", STARTS)
+def test_what_comes_later_moves_nothing(kind, seen):
+    insist_blind(Auto(), kind, LOOKED_AT, seen)
+
+
+@pytest.mark.parametrize("member", FULL, ids=lambda member: member.name)
+def test_no_member_looks_ahead(member, seen):
+    insist_blind(alone(member), "hourly", LOOKED_AT, seen)
+
+
+def test_the_first_rounds_alone_give_the_same():
+    """Rows that are removed, rather than changed."""
+    times, values, tasks = walks(ROUNDS, 4, missing=0.05)
+    whole = AutoEngine(Auto()).advance(times, late(values), tasks)
+    for r in LOOKED_AT:
+        made = AutoEngine(Auto()).advance(times[:r], late(values)[:r], tasks)
+        for a, b in zip(until(whole, times[r])[0], until(made, times[r])[0], strict=True):
+            np.testing.assert_array_equal(a, b, str(r))
+
+
+def by_days(rounds, **given):
+    """Streams that come late, with missing values, on days."""
+    times, values, tasks = walks(rounds, 5, missing=0.05, **given)
+    return times, late(values), tasks
+
+
+def cases():
+    """Engines and their streams: plain ones, positive ones, with extras, on the clock of a zone, in seasons of years."""
+    rng = np.random.default_rng(2)
+    yield "negative values", lambda auto: AutoEngine(auto), by_days(ROUNDS), None
+    times, values, tasks = by_days(ROUNDS)
+    yield "positive values", lambda auto: AutoEngine(auto), (times, np.exp(0.1 * values), tasks), None
+    extras = rng.normal(size=(*values.shape, 2))
+    extras[rng.random(extras.shape) < 0.2] = np.nan
+    yield "further columns", lambda auto: AutoEngine(auto, n_extras=2), (times, values, tasks), extras
+    local = {"timezone": "Australia/Melbourne", "holidays": "AU-VIC"}
+    times = np.datetime64("2024-04-05T00", "us") + np.arange(ROUNDS) * np.timedelta64(30, "m")  # an hour comes twice
+    yield "an hour twice", lambda auto: utc(Auto(auto.members, **local)), (times, values, tasks), None
+    times = np.datetime64("2024-10-04T00", "us") + np.arange(ROUNDS) * np.timedelta64(30, "m")  # an hour is left out
+    yield "an hour left out", lambda auto: utc(Auto(auto.members, **local)), (times, values, tasks), None
+    often = np.cumsum(np.resize([10, 10, 1, 2, 3, 4, 5], ROUNDS))  # many rounds in a season of four steps
+    yield "steps of any length", lambda auto: AutoEngine(Auto(auto.members, (4,))), (often, values, tasks), None
+    yield "compared", lambda auto: AutoEngine(Auto(auto.members, compares=True)), by_days(ROUNDS), None
+
+
+CASES = {name: case for name, *case in cases()}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_rounds_one_by_one_give_the_same_bits(case):
+    make, streams, extras = case
+    whole = make(FEW)
+    expected = whole.advance(*streams, extras)
+    cut, made = in_pieces(make(FEW), *streams, range(1, ROUNDS), extras)
+    same(expected, made)
+    same(whole.ahead(), cut.ahead())
+    np.testing.assert_array_equal(whole.record.covered, cut.record.covered)
+    np.testing.assert_allclose(whole.record.squares, cut.record.squares, rtol=1e-12)
+    counters = ("rounds", "gaps", "irregular", "absent", "unforecast", "samples", "breakdowns")
+    assert [getattr(whole, name) for name in counters] == [getattr(cut, name) for name in counters]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_cut_anywhere_saved_and_loaded_it_goes_on_to_the_bit(case):
+    make, streams, extras = case
+    cuts = np.unique([1, 4, 5, 20, 200, *np.random.default_rng(3).integers(1, ROUNDS, 12)])
+    whole = make(Auto())
+    expected = whole.advance(*streams, extras)
+    again, made = in_pieces(make(Auto()), *streams, cuts, extras, saves=True)
+    same(expected, made)
+    same(whole.ahead(), again.ahead())
+    assert repr(whole) == repr(again)
+
+
+def test_without_sharing_no_stream_moves_another():
+    times, values, tasks = walks(ROUNDS, 3, missing=0.05)
+    other = values.copy()
+    other[:, 1:] = np.random.default_rng(4).normal(size=(ROUNDS, 2))
+    auto = Auto(sharing=False)
+    made = [AutoEngine(auto).advance(times, table, tasks) for table in (values, other)]
+    one, two = (table.forecast[table.places == 0] for table in made)
+    np.testing.assert_allclose(one, two, rtol=1e-9)
+    assert not AutoEngine(Auto((OWN,), sharing=False)).shares
