@@ -8,7 +8,7 @@ from braided.forecasting import Curve, Record
 from braided.forecasting.curve import BINS
 from braided.state import dumps, loads
 from tests.model_files import parts_of, signed
-from tests.unit.test_engines import learned
+from tests.unit.test_any_engine import learned
 
 
 @pytest.mark.parametrize("cuts", [(1,), (7, 511, 512, 513), tuple(range(0, 3000, 37))])
