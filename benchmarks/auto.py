@@ -43,7 +43,7 @@ def speed():
     print(f"10 streams × 6,000 rounds, one season of 24 rounds, one core, fastest of {REPEATS}\n")
     print("| method | seconds | samples a second |")
     print("|---|---|---|")
-    methods = {"Auto": lambda: update(panel), "Auto, sharing nothing": lambda: update(panel, sharing=False)}
+    methods = {"Auto": lambda: update(panel), "Auto without sharing": lambda: update(panel, sharing=False)}
     if find_spec("lightgbm") is not None:
         from braided.suite.peers import lightgbm
 

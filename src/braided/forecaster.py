@@ -50,8 +50,8 @@ class Forecaster:
     season
         "auto", the length of a season in rounds, several lengths, or () for none.
     timezone
-        The clock that seasons follow, such as "Australia/Melbourne". Times with a UTC offset are converted to it; other
-        times are taken to be of it.
+        The clock that seasons follow, such as "Australia/Melbourne". Times with a UTC offset are converted to it;
+        times without are taken to be local times.
     holidays
         The country, or country and region, whose public holidays are days off: "AU", "AU-VIC".
     bounds

@@ -208,7 +208,7 @@ def test_the_best_rule_is_named_and_scores_are_the_same_for_any_number_of_jobs(t
     write_scores([once], tmp_path / "suite.csv")
     rows = list(csv.DictReader((tmp_path / "suite.csv").read_text("utf-8").splitlines()))
     assert [(row["method"], row["stream"]) for row in rows] == [(name, task) for name in names for task in "abc"]
-    assert float(rows[0]["RMSE over no change"]) == pytest.approx(once.cells["best-rule"].ratios[0], rel=1e-5)
+    assert float(rows[0]["rmse_to_no_change"]) == pytest.approx(once.cells["best-rule"].ratios[0], rel=1e-5)
 
 
 def test_streams_that_a_slow_peer_leaves_out_have_no_score(monkeypatch):

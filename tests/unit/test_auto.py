@@ -99,7 +99,7 @@ def test_the_record_is_that_of_the_forecasts():
     engine = AutoEngine(Auto(FEW.members, compares=True))
     made = engine.advance(times, values, tasks)
     counted = made.times >= times[20]
-    assert engine.record.contenders[:4] == ("model", "nothing shared", "own past", "tied")
+    assert engine.record.contenders[:4] == ("model", "without sharing", "own past", "tied")
     for t in range(3):
         own = counted & (made.places == t)
         error = (made.actual - made.forecast)[own]
@@ -115,7 +115,7 @@ def test_the_record_is_that_of_the_forecasts():
     assert engine.absent == np.isnan(values[20:]).sum()
     apart = AutoEngine(Auto(FEW.members, sharing=False))
     apart.advance(times, values, tasks)
-    rest = apart.record.rmse_of("model"), engine.record.rmse_of("nothing shared")
+    rest = apart.record.rmse_of("model"), engine.record.rmse_of("without sharing")
     np.testing.assert_allclose(*rest, rtol=0.2)  # its members are those given, here; of the default ones, others
 
 
@@ -238,9 +238,7 @@ def test_sharing_costs_next_to_nothing_where_nothing_is_to_be_shared(name):
     values = UNRELATED[name]
     rmse = []
     for sharing in (True, False):
-        made = AutoEngine(Auto(sharing=sharing)).advance(
-            np.arange(len(values)), values, tuple(range(values.shape[1]))
-        )
+        made = AutoEngine(Auto(sharing=sharing)).advance(np.arange(len(values)), values, tuple(range(values.shape[1])))
         counted = made.times > 100
         error = (made.actual - made.forecast)[counted]
         squares = np.bincount(made.places[counted], error**2) / np.bincount(made.places[counted])

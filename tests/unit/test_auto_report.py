@@ -262,7 +262,7 @@ def test_numbers_of_the_table_are_those_of_the_record(base):
         cells = rows[task]
         assert cells[1] == f"{own[place] * record.scale[place]:.4g}"
         assert cells[2] == f"{own[place] / record.rmse_of('no change')[place]:.3f}"
-        for cell, name in zip(cells[3:6], (best_rule(base), "own past", "nothing shared"), strict=True):
+        for cell, name in zip(cells[3:6], (best_rule(base), "own past", "without sharing"), strict=True):
             gain = 100.0 * (1.0 - own[place] / record.rmse_of(name)[place])
             assert cell.replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     gains = [float(row[3].replace("−", "-")) for row in table.rows[:-1]]

@@ -103,5 +103,5 @@ def test_an_unknown_zone_is_named_with_the_nearest(timezone, message):
 
 def test_a_computer_without_zones_is_told_apart(monkeypatch):
     monkeypatch.setattr(zones, "_names", dict)
-    with pytest.raises(bd.InputError, match="this computer has no data of time zones: pip install tzdata"):
+    with pytest.raises(bd.InputError, match="no time zone data on this computer: pip install tzdata"):
         check_timezone("Nowhere/Else")

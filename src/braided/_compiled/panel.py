@@ -114,10 +114,6 @@ class Calendar(NamedTuple):
     angle: Floats  # (n, S) phase from 0 to 1
     is_after_gap: Flags  # (n,)
 
-    def rows(self, which: slice) -> Calendar:
-        """Return some of the rounds."""
-        return Calendar(self.back[which], self.phase[which], self.angle[which], self.is_after_gap[which])
-
 
 def feature_groups(n_waves: int, n_seasons: int, n_alike: int, n_given: int = 0) -> dict[str, int]:
     """Return where each group of features ends, in order."""

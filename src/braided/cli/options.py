@@ -111,7 +111,7 @@ class Learning:
 
 @dataclass(frozen=True)
 class Mixing:
-    """What Auto is told."""
+    """Settings of Auto."""
 
     season: Annotated[
         str,

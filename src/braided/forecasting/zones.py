@@ -72,7 +72,7 @@ def _is_there(timezone: str) -> bool:
 def _remedy(timezone: str) -> str:
     names = _names()
     if not names:
-        return "this computer has no data of time zones: pip install tzdata"
+        return "no time zone data on this computer: pip install tzdata"
     near = get_close_matches(timezone.lower().replace(" ", "_"), names, n=1)
     return f"did you mean {names[near[0]]!r}?" if near else "give a name such as 'Europe/Lisbon' or 'UTC'"
 

@@ -113,9 +113,9 @@ def _contenders() -> Iterator[Contender]:
     yield Contender("single", "One filter per stream",
                     "recursive least squares on each stream's own changes and level, tuned on the first fifth",
                     "braided", _single)
-    yield Contender("run", "MT-WRLS + neighbours, tuned",
+    yield Contender("run", "Best of four tuned methods",
                     "the best of four methods on the first fifth: `braided run --method …`", "braided", _tuned)
-    yield Contender("auto-alone", "Auto, sharing nothing",
+    yield Contender("auto-alone", "Auto without sharing",
                     "the same mixture, in which no stream sees another", "braided", _auto_alone)
     yield Contender("auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided", _auto)
     yield Contender("lightgbm", "LightGBM",

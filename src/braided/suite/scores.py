@@ -1,7 +1,7 @@
 """Scores: the error of a method on each stream of a panel, relative to "no change".
 
 A value counts if it comes after the first fifth of the rounds and its stream had a value before: then every method has
-a forecast. A method that makes none there (today's run, right after a missing value) forecasts "no change".
+a forecast. A method that makes none there (a tuned method, right after a missing value) forecasts "no change".
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from braided.files import write_whole
 from braided.printable import printable
 from braided.suite.scores import Outcome
 
-COLUMNS = ("panel", "method", "stream", "scored values", "RMSE of no change", "RMSE over no change", "note")
+COLUMNS = ("panel", "method", "stream", "scored_values", "rmse_of_no_change", "rmse_to_no_change", "note")
 MARK = ",".join(COLUMNS) + "\n"  # the first line: a file that begins otherwise is not overwritten
 
 

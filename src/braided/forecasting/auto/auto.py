@@ -1,4 +1,4 @@
-"""Auto: what a mixture of members is told; everything else it finds out from the values."""
+"""Auto: settings of the mixture; everything else it finds out from the values."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Auto:
         Lengths in rounds, such as (7, 365.25), or () for none; by default those of the clock, such as day and week
         where steps are shorter than a day, or those that are found where times are whole numbers.
     timezone
-        The clock that seasons follow, such as "Australia/Melbourne". Times in UTC are converted to it; other times are
-        taken to be of it.
+        The clock that seasons follow, such as "Australia/Melbourne". Times in UTC are converted to it; times without
+        an offset are taken to be local times.
     holidays
         The country, or country and region, whose public holidays count as days off, such as "AU" or "AU-VIC".
     low, high
@@ -38,7 +38,7 @@ class Auto:
     robust
         Whether wild values have little weight.
     compares
-        Whether a mixture that shares nothing runs along, to measure what sharing gains; it takes about as long again.
+        Whether a mixture that shares nothing runs along, to measure what sharing gains; doubles the time.
 
     >>> Auto(timezone="Australia/Melborne")
     Traceback (most recent call last):

@@ -48,7 +48,7 @@ LEAST_VALUES = 2  # at the last head, a tenth of its rounds
 SILENT_AFTER = 11  # rounds without a value
 LONGEST_WAIT = 2000  # rounds that are remembered of a stream that has not joined
 CLIP_EXTRAS_AT = 10.0  # deviations
-ALONE = "nothing shared"  # the contender
+ALONE = "without sharing"  # the contender
 ONE_FILTER = "own past"  # the member that is one filter per stream
 
 
@@ -504,7 +504,7 @@ class AutoEngine(Engine):
             return f"Auto: “no change” for the first {HEADS[0]} rounds."
         n_rules = len(self.ensemble.names) - self.ensemble.n_learners
         found = self.ensemble.seasons.in_words
-        said = f"Auto: {self.ensemble.n_learners} learners and {n_rules} rules, weighed by their past errors; "
+        said = f"Auto: {self.ensemble.n_learners} learners and {n_rules} rules, weighted by their past errors; "
         return said + (f"seasons: {', '.join(found)}." if found else "no season.")
 
     def _parts_in_words(self) -> str:

@@ -1,4 +1,4 @@
-"""Ensemble: all members at work on T streams, and the mixture that weighs them by how good they have been.
+"""Ensemble: all members at work on T streams, and the mixture that weights them by how good they have been.
 
 Values become levels in units (`View`), levels become features, members forecast changes from these, and the mixture
 combines the changes. Everything that is measured, units, similar streams and seasons, is measured on the rounds that an
@@ -26,7 +26,7 @@ from braided.types import Flags, Floats, Ints
 from braided.validate import insist_numbers
 
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
-LEARNERS_PRIOR = 300.0  # with h rounds at the start, the learners together begin with the weight h / (h + this)
+LEARNERS_PRIOR = 300.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
 NO_CHANGE_PRIOR = 0.4  # of "no change": on a random walk nothing is better, and little else is as good
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
@@ -85,7 +85,7 @@ class Ensemble:
 
     @classmethod
     def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
-        """Return an ensemble that has learned the first rounds; what one has learned before of the members goes on."""
+        """Return an ensemble that has learned the first rounds; with the weights of `before` if members are the same."""
         values, n_given = head.values, head.given.shape[2]
         n_rounds, n_streams = values.shape
         views = [View.measure(values, seasons, n_given, sharing)]
@@ -93,8 +93,12 @@ class Ensemble:
         if n_rounds >= LEARNERS_FROM:
             is_short = seasons.is_dated and seasons.step <= HOUR
             n_alike, are_many = views[0].alike.shape[1], n_streams >= MANY_STREAMS
-            given = default_members(len(seasons.lengths), is_short, n_alike, are_many, sharing, auto.robust)
-            members = given if auto.members is None else auto.members
+            defaults = default_members(len(seasons.lengths), is_short, n_alike, are_many, sharing)
+            members = defaults if auto.members is None else auto.members
+            if not sharing:
+                members = [one for one in (member.alone() for member in members) if one is not None]
+            if not auto.robust:
+                members = [member.plain() for member in members]
         if (values < 0.0).any() or not (values > 0.0).any():
             members = [one for one in members if one.on != "asinh"]
         if any(one.on == "asinh" for one in members):

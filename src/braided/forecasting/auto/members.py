@@ -161,6 +161,17 @@ class Member(ABC):
     def start(self, start: Start) -> Runner:
         """Return the member at work, before the first round."""
 
+    def alone(self) -> Member | None:
+        """Return the same without anything shared between streams; None, the default, if that makes no sense.
+
+        A member that sees one stream only returns itself.
+        """
+        return None
+
+    def plain(self) -> Member:
+        """Return the same with full weight for wild values; itself, if it has no other way."""
+        return self
+
 
 @final
 @dataclass(frozen=True)
@@ -193,6 +204,15 @@ class Linear(Member):
     def on(self) -> Scale:
         """The scale on which it sees the values."""
         return self.scale
+
+    def alone(self) -> Linear | None:
+        """Return the filters that serve one stream each and see nothing of others; None if nothing else is left."""
+        features = tuple(name for name in self.features if name not in OF_OTHERS)
+        return replace(self, sharing="separate", features=features) if features else None
+
+    def plain(self) -> Linear:
+        """Return the filters that take every error in full."""
+        return replace(self, is_robust=False)
 
     def start(self, start: Start) -> LinearRunner:
         """Return the filters before the first round."""
@@ -331,11 +351,11 @@ def _sane(forecasts: Floats) -> Floats:
 
 
 def default_members(
-    n_seasons: int, is_short: bool, n_alike: int, are_many: bool, sharing: bool = True, robust: bool = True
+    n_seasons: int, is_short: bool, n_alike: int, are_many: bool, sharing: bool = True
 ) -> tuple[Linear, ...]:
     """Return Auto's members: fewer where there is no season, steps are longer than an hour, or streams are many.
 
-    Without sharing, the same kinds of filters see a stream's own past and nothing else, and serve one stream each.
+    Those left out without sharing would be copies of others once they see nothing of other streams (`alone`).
     """
     own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0)
     tied = Linear("tied", "tied", ALL)
@@ -365,11 +385,4 @@ def default_members(
         left_out |= {"neighbours", "separate", "pooled", "others", "others, residuals", "own phases"}
     kept = [one for one in members if one.name not in left_out and (n_seasons or not one.by)]
     kept = [one for one in kept if is_short or one.by != "phase, day off"]
-    kept = kept if robust else [replace(one, is_robust=False) for one in kept]
-    return tuple(kept if sharing else map(_alone, kept))
-
-
-def _alone(member: Linear) -> Linear:
-    """Return the member that sees nothing of other streams."""
-    features = tuple(name for name in member.features if name not in OF_OTHERS)
-    return replace(member, sharing="separate", features=features)
+    return tuple(kept)

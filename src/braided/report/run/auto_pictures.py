@@ -50,7 +50,7 @@ def shown_beside(engine: AutoEngine) -> list[tuple[str, str, Line]]:
 
 
 def rivals(engine: AutoEngine) -> list[Rival]:
-    """Return what gains are drawn over: the best rule, and nothing shared if that is known."""
+    """Return what gains are drawn over: the best rule, and without sharing if that is known."""
     rule, record = best_rule(engine), engine.record
     found = []
     if rule is not None:

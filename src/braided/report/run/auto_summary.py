@@ -1,4 +1,4 @@
-"""What the record of Auto says, in words: beside the best rule, one filter per stream, nothing shared, "no change".
+"""What the record of Auto says, in words: beside the best rule, one filter per stream, without sharing, "no change".
 
 Each comparison is of the root mean square error in a stream's own units, as a mean over the streams, and says whether a
 paired test over time is sure of it.

@@ -113,7 +113,7 @@ def facts(engine: AutoEngine) -> dict[str, str]:
     return {
         "Source": printable(engine.origin.source),
         "Streams": several(engine.tasks, NAMES_IN_FACTS),
-        "Method": "Auto, a mixture of learners and rules, weighed by their past errors",
+        "Method": "Auto, a mixture of learners and rules, weighted by their past errors",
         **_made_of(engine),
         "Time zone": _timezone(engine),
         "Holidays": f"{auto.holidays}: days off, like weekends" if auto.holidays else "none given",

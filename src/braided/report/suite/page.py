@@ -18,7 +18,7 @@ READING = {
     "Forecast": "One step ahead, and every value from the rounds before it: a whole round is forecast before any of it "
     "is learned. A value counts from the first fifth of the rounds on, if its stream had a value before.",
     "Against one filter per stream": "What seasons, rules and sharing add to separate filters.",
-    "Against Auto, sharing nothing": "What sharing is worth: the same mixture, in which no stream sees another.",
+    "Against Auto without sharing": "What sharing is worth: the same mixture, in which no stream sees another.",
 }
 
 
