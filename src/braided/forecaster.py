@@ -34,6 +34,7 @@ from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
 from braided.tables import Chunk
 from braided.types import Floats
+from braided.validate import numbers
 
 SOURCE = "arrays"
 
@@ -108,7 +109,9 @@ class Forecaster:
         or all three are columns of a long table, with a row for each value, in any order within a round.
         """
         times, is_utc = _plain_times(times)
-        table = np.asarray(values, dtype=np.float64)
+        table = numbers(values, "values")
+        if streams is not None and np.size(streams) == 0:
+            raise InputError("streams is empty: give the name of each column of values")
         if table.ndim == 1:
             times, table, streams = _wide(times, table, streams)
         keys = self.streams if streams is None else task_keys([streams] if isinstance(streams, str) else streams)
@@ -168,14 +171,21 @@ def _lengths(season: Any) -> tuple[float, ...] | None:
 def _plain_times(times: Any) -> tuple[Any, bool]:
     """Return times as an array, and whether they have UTC offsets; then they are in UTC."""
     given = np.asarray(times)
-    is_utc = given.dtype.kind == "O" and given.size > 0 and getattr(given.flat[0], "tzinfo", None) is not None
-    if given.dtype.kind == "U" and given.size:
-        try:
-            parsed = [datetime.fromisoformat(text) for text in given.ravel().tolist()]
-        except ValueError as error:
-            raise InputError(f"times holds {given.flat[0]!r}: give ISO 8601 dates, such as 2024-05-31T10:00") from error
-        return _plain_times(np.array(parsed, object).reshape(given.shape))
-    return given, is_utc
+    if given.dtype.kind == "U":
+        given = np.array(list(map(_parsed, given.ravel().tolist())), object).reshape(given.shape)
+    if given.dtype.kind != "O":
+        return given, False
+    have_offsets = [getattr(time, "tzinfo", None) is not None for time in given.flat]
+    if any(have_offsets) and not all(have_offsets):
+        raise InputError("times are some with and some without UTC offsets: give the same kind throughout")
+    return given, any(have_offsets)
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"times holds {text!r}: give ISO 8601 dates, such as 2024-05-31T10:00") from error
 
 
 def _wide(times: Any, values: Floats, streams: Any) -> tuple[Any, Floats, Any]:
@@ -190,7 +200,7 @@ def _wide(times: Any, values: Floats, streams: Any) -> tuple[Any, Floats, Any]:
     twice = np.bincount(rows * len(names) + places, minlength=table.size).max(initial=0) > 1
     if twice:
         place = int(np.argmax(np.bincount(rows * len(names) + places)))
-        when, who = rounds[place // len(names)], names[place % len(names)]
+        when, who = rounds[place // len(names)], names.tolist()[place % len(names)]
         raise InputError(f"stream {who!r} has several values at {when}: give each once")
     table[rows, places] = values
     return rounds, table, names.tolist()

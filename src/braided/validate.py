@@ -111,6 +111,14 @@ def floats(values: Any, name: str, ndim: int, remedy: str = "give finite numbers
     return array
 
 
+def numbers(values: Any, name: str) -> Floats:
+    """Return `values` as a float64 array, in which NaN says that one is missing."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds something else than numbers ({error}): use NaN for a missing value") from error
+
+
 def same_length(values: Sized, name: str, expected: int) -> None:
     """Insist that `values` has one entry per sample."""
     if len(values) != expected:

@@ -31,7 +31,7 @@ from braided.forecasting.units import LARGEST_LEVEL, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners.parts.samples import plain_time
 from braided.types import Flags, Floats, Ints
-from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers, share
+from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers, numbers, share
 
 MADE_BY_HAND = Origin()
 COUNTERS = ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent", "too_large")
@@ -218,7 +218,7 @@ class Engine(ABC):
         return [self.tasks[place] for place in np.flatnonzero(self._is_silent())]
 
     def _time(self, stamp: int) -> Any:
-        return np.datetime64(stamp, "us") if self.is_dated else stamp
+        return _moment(stamp, self.is_dated)
 
     # The boundary --------------------------------------------------------------------------------------------------
 
@@ -244,13 +244,13 @@ class Engine(ABC):
             )
         earlier = np.append(self.last_stamp, stamps[:-1])[: len(stamps)]
         for place in np.flatnonzero(stamps <= earlier)[:1]:
-            before = self._time(int(earlier[place]))
+            before = _moment(int(earlier[place]), dated)
             raise InputError(f"times[{place}] is {given[place]}, not after {before}: give each round once, in order")
         return stamps, dated
 
     def _tables(self, values: Any, extras: Any, shape: tuple[int, int]) -> tuple[Floats, Floats]:
-        table = np.asarray(values, dtype=np.float64)
-        more = np.empty((*shape, 0)) if extras is None else np.asarray(extras, dtype=np.float64)
+        table = numbers(values, "values")
+        more = np.empty((*shape, 0)) if extras is None else numbers(extras, "extras")
         for name, array, expected in (("values", table, shape), ("extras", more, (*shape, self.n_extras))):
             if array.shape != expected:
                 raise InputError(f"{name} has shape {array.shape}: times, tasks and features say {expected}")
@@ -369,6 +369,10 @@ class Engine(ABC):
 
     def _parts_in_words(self) -> str:
         return ""
+
+
+def _moment(stamp: int, is_dated: bool) -> Any:
+    return np.datetime64(stamp, "us") if is_dated else stamp
 
 
 def widened(array: Floats, more: int) -> Floats:
