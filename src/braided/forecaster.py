@@ -119,7 +119,7 @@ class Forecaster:
             made = engine.advance(times, table, keys)
             self._engine = engine  # only now, so that a refused update leaves nothing behind
             return made
-        if is_utc != self._engine.origin.is_utc:
+        if self._engine.origin.is_utc not in (None, is_utc):
             raise InputError("times with and without UTC offsets are mixed: give the same kind as before")
         return self._engine.advance(times, table, keys)
 

@@ -19,7 +19,7 @@ from braided.runs.tuning_period import TuningPeriod
 from braided.state import load
 from braided.tables import Columns
 from braided.tuning import How
-from braided.validate import count, share
+from braided.validate import count, insist_kinds, share
 from braided.version import __version__
 
 CHOICE_MARK = mark_of("choice")
@@ -46,6 +46,7 @@ class Settings:
     model: str = ""  # path of a saved model to start from, instead of all that
 
     def __post_init__(self) -> None:
+        insist_kinds(self, auto=Auto, parameters=dict, single=dict)
         share(self.tune, "tune")
         share(self.coverage, "coverage")
         if self.lags is not None:

@@ -290,7 +290,7 @@ class AutoEngine(Engine):
 
     def _let_join(self) -> None:
         """Let streams join that have enough values; before the last head, they join when everything is measured."""
-        if not self._lets_join or self.ensemble is None:
+        if self.ensemble is None or not self._lets_join:
             return
         for place, values in sorted(self._waiting.items()):
             if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:

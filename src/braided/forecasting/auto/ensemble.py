@@ -17,7 +17,7 @@ from braided._compiled.mixture import progressive_inplace as mix_inplace
 from braided._compiled.panel import Calendar, Described
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
-from braided.forecasting.auto.members import Member, Rounds, Runner, default_members
+from braided.forecasting.auto.members import RULE_NAMES, Member, Rounds, Runner, as_forecasts, default_members
 from braided.forecasting.auto.seasons import HOUR, Seasons
 from braided.forecasting.auto.view import View
 from braided.forecasting.record import NO_CHANGE
@@ -31,15 +31,6 @@ NO_CHANGE_PRIOR = 0.4  # of "no change": on a random walk nothing is better, and
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
 COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
-RULE_NAMES = (
-    NO_CHANGE,
-    "mean so far",
-    "recent mean",
-    "mean change so far",
-    "recent mean change",
-    "mean change of all streams",
-    "recent mean change of all streams",
-)
 OF_ALL_STREAMS = RULE_NAMES[-2:]
 
 
@@ -217,7 +208,8 @@ class Ensemble:
             forecasts: dict[str, Floats] = {}
             for name, runner in runners.items():
                 rounds = Rounds(known.X, known.y, known.scale, *place, forecasts)
-                forecasts[name] = runner.forecast(rounds) if is_next else runner.progressive(rounds)
+                changes = runner.forecast(rounds) if is_next else runner.progressive(rounds)
+                forecasts[name] = as_forecasts(changes, known.y.shape, f"member {name!r}")
             if view.is_asinh:
                 inward = self.views[0].inward
                 forecasts = {

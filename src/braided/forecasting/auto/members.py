@@ -17,10 +17,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
+from braided._compiled.panel import feature_groups
 from braided.errors import InputError, NumericalError
 from braided.forecasting.rescue import progressive_or_reset
 from braided.forecasting.units import LARGEST_LEVEL
@@ -28,7 +29,7 @@ from braided.forgetting import Exponential
 from braided.graph import TaskGraph, TaskKey
 from braided.learners import MTWRLS, WRLS, Learner
 from braided.types import Floats, Ints
-from braided.validate import insist_numbers
+from braided.validate import choice, insist_numbers
 
 Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
 Split: TypeAlias = Literal["", "phase", "phase, day off"]
@@ -37,6 +38,7 @@ Scale: TypeAlias = Literal["plain", "asinh"]
 ROBUST = 5.0  # deviations beyond which an error counts for less
 CLIP_SCALED_AT = 10.0  # of targets in units of their own typical size
 RESIDUAL_LAGS = 2
+CLIP_RESIDUALS_AT = 10.0  # units
 OWN = ("recent", "older", "level")
 NEAR = ("near", "near, older", "near, gap")
 MEAN = ("mean", "mean, older", "mean, gap")
@@ -45,6 +47,15 @@ SMOOTH = ("bias", *OWN, *NEAR, *MEAN, *SEASONAL)
 ALL = (*SMOOTH, "waves")
 FEW = ("bias", "recent", "level", "near", "mean", *SEASONAL)  # for filters that see few samples each
 OF_OTHERS = {*NEAR, *MEAN, "others"}
+RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of them
+    "no change",
+    "mean so far",
+    "recent mean",
+    "mean change so far",
+    "recent mean change",
+    "mean change of all streams",
+    "recent mean change of all streams",
+)
 BENT = ("tied", "phases", "own phases")  # members that are there on the asinh scale, too
 OF_FEW_STREAMS = ("tied, long memory", "tied, scaled", "phases, days off", "own phases", "others", "others, residuals")
 
@@ -61,9 +72,6 @@ class Start:
 
     def columns(self, *names: str) -> Ints:
         """Return the places of the features of these groups."""
-        for name in names:
-            if name not in self.groups:
-                raise InputError(f"no features {name!r}: there are {', '.join(self.groups)}")
         starts = dict(zip(self.groups, [0, *self.groups.values()], strict=False))
         return np.concatenate([np.arange(starts[name], self.groups[name]) for name in names])
 
@@ -118,9 +126,20 @@ class Runner(ABC):
         """Return forecasts (n, T) of the changes, each made before its round is learned."""
         made = np.empty_like(rounds.y)
         for i in range(len(made)):
-            made[i] = self.forecast(rounds.one(i))[0]
+            made[i] = as_forecasts(self.forecast(rounds.one(i)), (1, made.shape[1]), type(self).__name__)[0]
             self.learn(rounds.one(i))
         return made
+
+
+def as_forecasts(made: Any, shape: tuple[int, ...], name: str) -> Floats:
+    """Return what a member made as numbers of this shape, NaN where one is absurd; refuse anything else."""
+    try:
+        forecasts = np.asarray(made, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} forecast {made!r:.80}: return numbers of shape {shape}") from error
+    if forecasts.shape != shape:
+        raise InputError(f"{name} made forecasts of shape {forecasts.shape}: return {shape}, rounds and streams")
+    return np.where(np.abs(forecasts) <= LARGEST_LEVEL, forecasts, np.nan)
 
 
 @dataclass(frozen=True)
@@ -158,6 +177,17 @@ class Linear(Member):
     sees_residuals: bool = False  # of the stream and of the most similar ones, in the last two rounds
     is_robust: bool = True
     scale: Scale = "plain"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        groups = feature_groups(0, 0, 0)
+        for name in self.features:
+            if name not in groups:
+                raise InputError(f"no features {name!r}: there are {', '.join(groups)}")
+        for name, choices in (("sharing", Sharing), ("by", Split), ("scale", Scale)):
+            choice(getattr(self, name), name, get_args(choices))
+        if self.sharing == "tied" and self.by:
+            raise InputError(f"{self.name} is tied and split by {self.by}: only filters that are not tied can be split")
 
     @property
     def on(self) -> Scale:
@@ -216,7 +246,7 @@ class LinearRunner(Runner):
         n, T = rounds.y.shape
         X, y, base, scale = self._samples(rounds)
         if self.member.sees_residuals:
-            self.residuals = np.concatenate([self.residuals, np.nan_to_num(y)])[-RESIDUAL_LAGS:]
+            self.residuals = np.concatenate([self.residuals, _clipped(y)])[-RESIDUAL_LAGS:]
         there = ~np.isnan(y)
         target = np.clip(y / scale, -CLIP_SCALED_AT, CLIP_SCALED_AT) if self.member.is_scaled else y
         numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
@@ -250,7 +280,7 @@ class LinearRunner(Runner):
 
     def _last_residuals(self, residuals: Floats) -> Floats:
         """Return the residuals (n, T, 2 + 2 m) of the last two rounds, of each stream and of those most similar."""
-        known = np.concatenate([self.residuals, np.nan_to_num(residuals)])
+        known = np.concatenate([self.residuals, _clipped(residuals)])
         lags = np.stack([known[1:-1], known[:-2]], axis=2)  # (n, T, 2)
         others = np.where(self.alike[:, :, None] >= 0, lags[:, self.alike], 0.0)  # (n, T, m, 2)
         return np.concatenate([lags, others.reshape(*lags.shape[:2], -1)], axis=2)
@@ -287,6 +317,11 @@ class LinearRunner(Runner):
 def with_blank_row(alike: Ints) -> Ints:
     """Return the most similar streams with a row for one more, which has none."""
     return np.vstack([alike, np.full((1, alike.shape[1]), -1)])
+
+
+def _clipped(residuals: Floats) -> Floats:
+    """Residuals as features, so that a wild value of a stream is none of the others'; 0 where one is missing."""
+    return np.clip(np.nan_to_num(residuals), -CLIP_RESIDUALS_AT, CLIP_RESIDUALS_AT)
 
 
 def _sane(forecasts: Floats) -> Floats:
