@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import braided as bd
+from braided.cli.console import fitted
 from braided.datasets import wind_field
 from braided.forecasting import Record
 from braided.forecasting.auto import Auto, AutoEngine
@@ -279,8 +280,8 @@ def test_facts_say_what_the_model_goes_by():
     assert facts["Bounds"] == "at least 0, at most 99"
     assert facts["Units"].endswith("(measured on the first 50 rounds)")
     assert facts["Scored"] == "the last 40 rounds"
-    assert facts["Learners"].startswith("own past, neighbours, tied")
-    assert facts["Rules"].startswith("no change, mean so far")
+    assert facts["Learners"].startswith("own past; neighbours; tied; tied, long memory; ")
+    assert facts["Rules"].startswith("no change; mean so far; ")
     assert facts["Sharing"] == "each stream is tied to 2 others, on average"
     engine.origin = replace(engine.origin, is_utc=True)
     assert tables.facts(engine)["Time zone"].endswith("times are in UTC, and converted to it")
@@ -347,3 +348,13 @@ def test_many_streams_have_a_page_that_is_folded_up(tmp_path):
     table = tables.errors(done.forecaster, most=10)
     assert [row[0] for row in table.rows][5] == "… 50 more"
     assert len(table.rows) == 12
+
+
+def test_a_narrow_terminal_shows_all_numbers_beside_shorter_names(base):
+    table = tables.errors(base)
+    long = replace(table, rows=tuple(("a" * 40 + row[0], *row[1:]) for row in table.rows))
+    cut = fitted(long, 80)
+    assert [row[1:] for row in cut.rows] == [row[1:] for row in table.rows]
+    assert max(len(row[0]) for row in cut.rows) < 30
+    assert fitted(long, 200) == long
+    assert max(len(row[0]) for row in fitted(long, 10).rows) == 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Advance: TypeAlias = Callable[..., None]  # shows what is done, which share of it is finished, perhaps how many parts
 
 LEAST_WIDTH = 140  # letters
+LEAST_NAME = 12  # letters of a stream that a narrow terminal shows
 PROGRESS_EVERY = 10.0  # seconds between lines of progress where there is no terminal
 
 
@@ -39,6 +41,22 @@ def split(text: str) -> tuple[str, ...]:
 def console(least: int = LEAST_WIDTH) -> Console:
     """Return a console wide enough for the tables: a narrow terminal may wrap lines, but no number is cut."""
     return Console(width=max(Console().width, least))
+
+
+def prose() -> Console:
+    """Return a console for sentences: on a terminal of its width, so that lines end between words."""
+    screen = Console()
+    return screen if screen.is_terminal else console()
+
+
+def fitted(table: Table, width: int) -> Table:
+    """Return a table of streams with long names cut, so that it fits this width if it can."""
+    from braided.report.common.table import short
+
+    columns = zip(table.above, table.columns, *table.rows, strict=True)
+    widths = [max(map(len, column)) + 3 for column in columns]
+    most = max(widths[0] - 3 - max(sum(widths) + 1 - width, 0), LEAST_NAME)
+    return replace(table, rows=tuple((short(row[0], most), *row[1:]) for row in table.rows))
 
 
 def width_of(table: Table) -> int:
@@ -97,13 +115,11 @@ def show_record(forecaster: Engine) -> None:
     from braided.report import in_words
     from braided.report.run.tables import errors
 
-    screen = console()
-    table = errors(forecaster, most=30)
+    table, sentences = errors(forecaster, most=30), prose()
     if table.rows:
-        show(table, screen)
-    prose = Console() if Console().is_terminal else screen  # lines of a terminal end between words
+        show(fitted(table, sentences.width), console())
     for sentence in in_words(forecaster):
-        prose.print(f"• {sentence}", highlight=False, markup=False)
+        sentences.print(f"• {sentence}", highlight=False, markup=False)
 
 
 def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:

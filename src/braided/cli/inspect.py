@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from braided.cli.console import console, show, show_record
+from braided.cli.console import console, prose, show, show_record
 from braided.cli.options import Debug
 
 
@@ -31,7 +31,7 @@ def inspect(
     if isinstance(loaded, Engine):
         insist_origin(loaded, model)
     for name, text in facts(loaded).items():
-        screen.print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
+        prose().print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Engine):
         show_record(loaded)
     similar = [] if loaded.graph is None else [links(loaded.graph)]

@@ -97,7 +97,7 @@ def copies(engine: AutoEngine) -> Table:
         group="other",
         columns=("Stream", "copies of it"),
         rows=tuple((printable(group[0]), several(group[1:], NAMES_IN_FACTS)) for group in groups),
-        note=f"On the first {counted(engine.measured_on, 'round')}, their changes are the same, up to a unit.",
+        note=f"On the first {counted(engine.measured_on, 'round')}, their changes are the same, apart from the unit.",
     )
 
 
@@ -135,8 +135,8 @@ def _made_of(engine: AutoEngine) -> dict[str, str]:
         return {"Members": "“no change” only, as there are too few rounds"}
     learners, seasons = engine.ensemble.names[: engine.ensemble.n_learners], engine.ensemble.seasons.in_words
     return {
-        "Learners": several(learners, NAMES_IN_FACTS) if learners else "none yet, as there are too few rounds",
-        "Rules": several(rules_of(engine), NAMES_IN_FACTS),
+        "Learners": "; ".join(map(printable, learners)) or "none yet, as there are too few rounds",
+        "Rules": "; ".join(rules_of(engine)),
         "Sharing": _sharing(engine),
         "Seasons": " and ".join(seasons) if seasons else "none",
         "Units": f"each stream's typical change is 1 (measured on the first {counted(engine.measured_on, 'round')})",
