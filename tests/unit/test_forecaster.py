@@ -241,9 +241,9 @@ def test_nothing_is_known_at_first():
     [
         ({"season": "weekly"}, r"season is 'weekly': give 'auto', lengths in rounds, or \(\)"),
         ({"season": None}, "season is None"),
-        ({"season": 1}, "a season has 1 steps"),
+        ({"season": 1}, "has 1 rounds: give"),
         ({"bounds": (1.0,)}, r"bounds is \(1.0,\): give the lowest and the highest value, or None"),
-        ({"bounds": (2.0, 1.0)}, "low is 2 and high is 1"),
+        ({"bounds": (2.0, 1.0)}, "is 2 and high .--max. is 1"),
         ({"interval": 1.0}, "coverage is 1"),
         ({"method": "mt-wrl"}, "did you mean 'mt-wrls'"),
         ({"method": "wrls", "timezone": "Europe/Lisbon"}, "belong to Auto: leave them out, or the methods"),

@@ -75,7 +75,9 @@ class Auto:
             bound = getattr(self, name)
             object.__setattr__(self, name, None if bound is None else real(bound, name))
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise InputError(f"low is {self.low:g} and high is {self.high:g}: give a low that is below high")
+            raise InputError(
+                f"low (--min) is {self.low:g} and high (--max) is {self.high:g}: give a low that is below high"
+            )
         insist_kinds(self, sharing=bool, robust=bool, compares=bool)
 
     def _insist_followed(self, members: tuple[Member, ...]) -> None:

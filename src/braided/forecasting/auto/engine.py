@@ -68,6 +68,7 @@ class AutoEngine(Engine):
         "samples": "_samples",
         "quiet": "_quiet",
         "last": "_last",
+        "has_changed": "_has_changed",
         **{name: name for name in ("weights", "copies", "measured_on", "n_measured")},
     }
 
@@ -94,10 +95,20 @@ class AutoEngine(Engine):
         self._head: list[Stretch] = []  # the first rounds, of all columns, until everything is measured
         self._waiting: dict[int, Floats] = {}  # by column: the values of streams that have not joined yet
         self._last: Floats = np.empty(0)  # last known value of each column
+        self._has_changed: Flags = np.empty(0, np.bool_)  # whether it ever had another; till then it stays as it is
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
         self._last_extras: Floats = np.empty((0, n_extras))
         self._extras_units: Floats = np.array([np.zeros(n_extras), np.ones(n_extras)])  # centres and scales
         self._samples = 0
+
+    def _stamps(self, times: Any) -> tuple[Ints, bool]:
+        stamps, dated = super()._stamps(times)
+        for name in ("timezone", "holidays") if len(stamps) and not dated else ():
+            if getattr(self.auto, name) is not None:
+                raise InputError(
+                    f"{name} has no meaning where times are whole numbers, such as {stamps[0]}: leave it out"
+                )
+        return stamps, dated
 
     @property
     def tasks(self) -> tuple[TaskKey, ...]:
@@ -154,6 +165,7 @@ class AutoEngine(Engine):
         self.record.join(np.ones(n))
         self._calibration = np.vstack([self._calibration, np.tile([self._log_factor, 0.0, 0.0], (n, 1))])
         self._last = np.append(self._last, np.full(n, np.nan))
+        self._has_changed = np.append(self._has_changed, np.zeros(n, np.bool_))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
         self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
         self._waiting |= {place: np.empty(0) for place in range(len(self.columns) - n, len(self.columns))}
@@ -207,7 +219,8 @@ class AutoEngine(Engine):
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
         head = self._whole_head()
         self._clock = Clock.measure(self._times(head.stamps))
-        if self.rounds == HEADS[0]:
+        if self.rounds <= HEADS[-1]:  # the clock knows better now which steps are too long
+            self.gaps = self.irregular = 0
             self._count_steps(head.stamps, int(head.stamps[0]))
         there = np.count_nonzero(~np.isnan(head.values), axis=0)
         enough = np.flatnonzero(there >= max(LEAST_VALUES, min(self.rounds, HEADS[-1]) // 10))
@@ -315,8 +328,11 @@ class AutoEngine(Engine):
             alone = None if self.alone is None else self.alone.advance(stretch)
             forecast[:, places], deviation[:, places] = made.forecast, made.deviation
             self.breakdowns = self.ensemble.breakdowns
-        forecast = self._outward(forecast, places)
         there = ~np.isnan(values)
+        moves = there & ~np.isnan(last) & (values != last)
+        has_changed = np.logical_or.accumulate(np.vstack([self._has_changed, moves]), axis=0)
+        self._has_changed = has_changed[-1]
+        forecast = self._outward(np.where(has_changed[:-1], forecast, last), places)
         rows, columns = np.nonzero(there & ~np.isnan(forecast))
         one = rows, columns
         error = values[one] - forecast[one]
@@ -363,7 +379,9 @@ class AutoEngine(Engine):
         members = ((actual - made.last[rows, places]) / scale)[:, None] - changes
         others = [] if alone is None else [(actual - self._outward(alone.forecast, places)[rows, places]) / scale]
         errors = np.column_stack([error, *others, members])
-        held = np.abs(actual - forecast[rows, columns]) <= widths[kept]
+        middle = forecast[rows, columns]
+        low, high = (self._outward(middle + side * widths[kept], columns) for side in (-1.0, 1.0))
+        held = (low <= actual) & (actual <= high)
         inside = np.where(np.isnan(widths[kept]), np.nan, held)
         self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, rows, len(values))
         self.weights.add(made.weights, np.arange(len(values)), len(values))
@@ -410,7 +428,7 @@ class AutoEngine(Engine):
             nothing = np.full((1, len(places)), np.nan)
             made = self.ensemble.ahead(self._stretch(stamps, nothing, self._last_extras[None, places], self.last_stamp))
             forecast[places], deviation[places] = made.forecast[0], made.deviation[0]
-        forecast = self._outward(forecast, self.places)
+        forecast = self._outward(np.where(self._has_changed, forecast, self._last), self.places)
         known = np.flatnonzero(~np.isnan(forecast))
         widths = self._widths_ahead(np.where(np.isnan(deviation[known]), np.nan, 1.0), known) * deviation[known]
         unknown, zero = np.full(len(known), np.nan), np.zeros(len(known))
@@ -463,6 +481,8 @@ class AutoEngine(Engine):
         count(self._samples, "samples", least=0, most=LARGEST_COUNT)
         insist_integers(self._quiet, "quiet", (n,), 0, LARGEST_COUNT)
         insist_numbers(self._last, "last values", (n,), missing=True)
+        if np.shape(self._has_changed) != (n,) or self._has_changed.dtype != np.bool_:
+            raise InputError("it is not known of each stream whether it has changed")
         insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
         insist_numbers(self._extras_units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
@@ -504,8 +524,13 @@ class AutoEngine(Engine):
             return f"Auto: “no change” for the first {HEADS[0]} rounds."
         n_rules = len(self.ensemble.names) - self.ensemble.n_learners
         found = self.ensemble.seasons.in_words
+        clock = ""
+        if self.is_dated and self.auto.timezone is not None:
+            clock = f" on the clock of {self.auto.timezone}"
+        elif self.origin.is_utc:
+            clock = " in UTC (a timezone makes them local)"
         said = f"Auto: {self.ensemble.n_learners} learners and {n_rules} rules, weighted by their past errors; "
-        return said + (f"seasons: {', '.join(found)}." if found else "no season.")
+        return said + (f"seasons: {', '.join(found)}{clock}." if found else "no season.")
 
     def _parts_in_words(self) -> str:
         return f"{self.auto}, {len(self.columns)} streams"

@@ -50,7 +50,9 @@ class Seasons:
         object.__setattr__(self, "lengths", tuple(sorted(real(length, "season") for length in self.lengths)))
         for length in self.lengths:
             if not SHORTEST <= length <= LONGEST:
-                raise InputError(f"a season has {length:g} steps: give a length between {SHORTEST} and {LONGEST:,}")
+                raise InputError(
+                    f"a season (--season) has {length:g} rounds: give a length between {SHORTEST} and {LONGEST:,}"
+                )
         if len(self.lengths) > MOST_SEASONS or len({*self.lengths}) < len(self.lengths):
             raise InputError(f"seasons are {self.lengths}: give at most {MOST_SEASONS}, each once")
         count(self.step, "step of the seasons", most=LARGEST_STAMP)

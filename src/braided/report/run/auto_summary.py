@@ -19,6 +19,7 @@ from braided.report.run.sentences import NAMES_IN_SENTENCE, broken_down, interva
 from braided.report.run.versus import SMALLEST_GAIN, Versus, percent
 from braided.statistics import SURE
 
+CLEAR_GAIN = 2.0  # per cent: more is not called about the same, even where it could be chance
 COPIES_IN_SENTENCE = 4  # groups
 
 
@@ -97,7 +98,9 @@ def _compared(versus: Versus, what: str, are_several: bool) -> str:
     elif versus.is_sure:
         said = f"{percent(gain)} error than {what} ({100 * SURE:g} % sure)."
     else:
-        said = f"About the same error as {what} ({percent(gain)}, could be chance)."
+        said = f"About the same error as {what}: {percent(gain)} could be chance."
+        if abs(gain) >= CLEAR_GAIN:
+            said = f"Not surely different from {what}: {percent(gain)} error, which could be chance."
     n, known = versus.n_lower, versus.n_known
     if not are_several:
         return said
