@@ -238,9 +238,7 @@ def test_sharing_costs_next_to_nothing_where_nothing_is_to_be_shared(name):
     values = UNRELATED[name]
     rmse = []
     for sharing in (True, False):
-        made = AutoEngine(Auto(sharing=sharing)).advance(
-            np.arange(len(values)), values, tuple(range(values.shape[1]))
-        )
+        made = AutoEngine(Auto(sharing=sharing)).advance(np.arange(len(values)), values, tuple(range(values.shape[1])))
         counted = made.times > 100
         error = (made.actual - made.forecast)[counted]
         squares = np.bincount(made.places[counted], error**2) / np.bincount(made.places[counted])
@@ -289,7 +287,7 @@ def test_bounds_hold_for_forecasts_and_intervals():
         ({"holidays": "AU-VCI"}, "did you mean 'AU-VIC'"),
         ({"sharing": 1}, "sharing of a Auto is 1"),
         ({"members": ("own past",)}, "'own past' is a str: give members of Auto"),
-        ({"members": (OWN, OWN)}, "members are named own past, own past: give each a name of its own"),
+        ({"members": (OWN, OWN)}, "a member is named 'own past', as another or a rule: give each a name of its own"),
     ],
     ids=str,
 )

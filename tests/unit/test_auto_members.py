@@ -187,13 +187,19 @@ def test_a_member_that_makes_nonsense_is_named(member, said):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Linear("x", "separate", ("level", "wind")), "no features 'wind': there are bias, recent, older, level"),
+        (
+            lambda: Linear("x", "separate", ("level", "wind")),
+            "no features 'wind': there are bias, recent, older, level",
+        ),
         (lambda: Linear("x", "all", ("level",)), "sharing is 'all': choose one of 'tied', 'separate', 'pooled'"),
         (lambda: Linear("x", "pooled", ("level",), by="hour"), "by is 'hour': choose one of"),
         (lambda: Linear("x", "pooled", ("level",), scale="log"), "scale is 'log': choose one of 'plain', 'asinh'"),
-        (lambda: Linear("x", "tied", ("level",), by="phase"), "x is tied and split by phase: only filters that are not"),
-        (lambda: Auto((replace(OWN, name="no change"),)), "named no change: give each a name of its own"),
-        (lambda: Auto((replace(OWN, name="model"),)), "named model: give each a name of its own"),
+        (
+            lambda: Linear("x", "tied", ("level",), by="phase"),
+            "x is tied and split by phase: only filters that are not",
+        ),
+        (lambda: Auto((replace(OWN, name="no change"),)), "named 'no change', as another or a rule"),
+        (lambda: Auto((replace(OWN, name="model"),)), "named 'model', as another or a rule"),
         (lambda: Auto((replace(OWN, after="tied"), TIED)), "own past follows 'tied': put that before it"),
         (lambda: Auto((TIED, replace(OWN, after="tied", scale="asinh"))), "follows 'tied': put that before it, on the"),
     ],
