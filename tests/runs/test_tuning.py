@@ -86,7 +86,9 @@ def test_the_level_can_be_given(head):
         for more in ({"single": single}, {}):
             choice = choose(head, Settings(("mt-wrls",), parameters=MT | given, **more))
             assert ("level" in choice.best.parameters) == ("level" in choice.single.parameters) == level
-    assert choose(head, Settings(("wrls",), parameters=single | {"level": 1.0})).single.parameters == single | {"level": 1.0}
+    assert choose(head, Settings(("wrls",), parameters=single | {"level": 1.0})).single.parameters == single | {
+        "level": 1.0
+    }
     with pytest.raises(bd.InputError, match=r"level is 0\.5: 1 makes a stream's own level a feature"):
         choose(head, Settings(("mt-wrls",), parameters=MT | {"level": 0.5}))
 
