@@ -137,7 +137,7 @@ def _read(data: memoryview) -> Model:
         raise FileError(f"has version {version}, this braided reads {OLDEST_FILE_VERSION} to {FILE_VERSION}: {remedy}")
     arrays = []
     for form in header["arrays"]:
-        array = _array(data[stop:], form["dtype"], form["shape"])
+        array = _array(data, stop, form["dtype"], form["shape"])
         arrays.append(array.astype(array.dtype.newbyteorder("=")))  # a copy, writeable and of this machine's byte order
         stop += array.nbytes
     if stop != len(data):
@@ -148,16 +148,16 @@ def _read(data: memoryview) -> Model:
     return model
 
 
-def _array(data: memoryview, dtype: Any, shape: Any) -> np.ndarray[Any, Any]:
-    """Return the array that begins at the start of `data`; numbers only, and no more of them than there are bytes."""
+def _array(data: memoryview, start: int, dtype: Any, shape: Any) -> np.ndarray[Any, Any]:
+    """Return the array that begins at `start`; numbers only, and no more of them than there are bytes."""
     kind = np.dtype(dtype if isinstance(dtype, str) else "O")
     if kind.kind not in "biuf" or kind.itemsize > 8:
         raise InputError(f"an array has dtype {dtype!r}")
     lengths = [count(length, "length of an array", least=0) for length in shape]
     size = math.prod(lengths)
-    if max(size * kind.itemsize, *lengths, 0) > len(data):
+    if size * kind.itemsize > len(data) - start or max(lengths, default=0) > len(data):
         raise InputError(f"an array of shape {lengths} is larger than the file")
-    return np.frombuffer(data, kind, size).reshape(lengths)
+    return np.frombuffer(data[start:], kind, size).reshape(lengths)
 
 
 def _refuse_constant(name: str) -> NoReturn:

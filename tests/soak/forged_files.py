@@ -21,6 +21,7 @@ import numpy as np
 import braided as bd
 from braided.errors import BraidedError, FileError
 from braided.forecasting import Clock, LiveRounds, Units
+from braided.forecasting.auto import Auto, AutoEngine
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.kernels import linear, polynomial, rbf
 from braided.report import in_words
@@ -28,6 +29,7 @@ from braided.report.run.tables import errors, facts, links
 from braided.runs import Live, run_in_memory
 from braided.runs.start import insist_origin
 from braided.state import dumps, loads
+from tests.auto import FEW, FULL, OWN, TIED, utc, walks
 from tests.model_files import parts_of, signed
 from tests.runs.tables import QUICK, field, lines_of
 from tests.streams import random_graph, random_stream
@@ -107,6 +109,18 @@ def forecasters():
     return [searched, by_hand]
 
 
+def autos():
+    """Engines of Auto: in the first rounds, before they are full, and with streams that wait and have joined."""
+    times, values, tasks = walks(230, 4, missing=0.05, kind="hourly")
+    values[:205, 3] = np.nan
+    few = Auto((OWN, TIED, *FULL[-4:]), low=0.0, timezone="Europe/Lisbon", holidays="PT", compares=True)
+    made = [utc(Auto(), n_extras=1), AutoEngine(few), AutoEngine(FEW, n_extras=2), AutoEngine(Auto((OWN,)))]
+    for engine, rounds in zip(made, (60, 228, 3, 215), strict=True):
+        extras = np.repeat(values[:rounds, :, None], engine.n_extras, axis=2)
+        engine.advance(times[:rounds], 40.0 + values[:rounds], tasks, extras)
+    return made
+
+
 def forged(data, rng):
     """The file with one to three changes."""
     header, arrays = parts_of(data)
@@ -158,6 +172,7 @@ def change_leaf(header, arrays, rng):
 WORDS = (
     *("MTWRLS", "WRLS", "MTOSLSSVR", "OSLSSVR", "MOGD", "MADMM", "GraphRidge", "L21", "TraceNorm", "Persistence"),
     *("Composed", "Learner", "FilterLearner", "Kernel", "TaskGraph", "ELM", "Scale", "Chain", "Lags", "Clock", "Units"),
+    *("Auto", "AutoEngine", "LearnerEngine", "Linear", "Seasons", "tied", "separate", "pooled", "phase", "asinh"),
     *("Record", "Clipping", "Exponential", "HalfLife", "Restore", "Directional", "Drift"),
     *(
         "dense",
@@ -283,17 +298,19 @@ def use_forecaster(model):
     insist_origin(model, Path("forged"))
     for show in (facts, in_words, errors):
         allowed(show, model)
-    allowed(links, model.graph)
+    if model.graph is not None:
+        allowed(links, model.graph)
     rng = np.random.default_rng(1)
     start = max(model.last_stamp, -(2**62))
-    stamps = start + model.preparation.clock.step * (1 + np.arange(30))
+    stamps = start + model.clock.step * (1 + np.arange(30))
     times = stamps.astype("datetime64[us]") if model.is_dated else stamps
     keys = [*model.tasks, "another"]
-    extras = rng.normal(size=(30, len(keys), model.preparation.n_extras))
+    extras = rng.normal(size=(30, len(keys), model.n_extras))
     allowed(model.advance, times, 1.0 + rng.uniform(size=(30, len(keys))), keys, extras)
     made = allowed(model.ahead)
     assert made is None or len(made.tasks) == len(made.forecast)
-    use_learner(copy.deepcopy(model.learner))
+    if isinstance(model, bd.forecasting.LearnerEngine):
+        use_learner(copy.deepcopy(model.learner))
     assert repr(model)
     assert model.silent is not None
 
@@ -301,7 +318,7 @@ def use_forecaster(model):
 def main(first, how_many):
     """Make and use some files; return how many were at fault."""
     faulthandler.enable()
-    specimens = [dumps(model) for model in (*learners(), *forecasters(), *live_rounds())]
+    specimens = [dumps(model) for model in (*learners(), *forecasters(), *autos(), *live_rounds())]
     for data in specimens:
         use(loads(data))  # compiles what is needed, and shows that all is well
     used, faults, refused = sum(map(len, specimens)), 0, 0

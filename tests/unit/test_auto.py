@@ -287,7 +287,7 @@ def test_bounds_hold_for_forecasts_and_intervals():
         ({"holidays": "AU-VCI"}, "did you mean 'AU-VIC'"),
         ({"sharing": 1}, "sharing of a Auto is 1"),
         ({"members": ("own past",)}, "'own past' is a str: give members of Auto"),
-        ({"members": (OWN, OWN)}, "members are named own past, own past: give each a name of its own"),
+        ({"members": (OWN, OWN)}, "a member is named 'own past', as another or a rule: give each a name of its own"),
     ],
     ids=str,
 )
@@ -297,7 +297,7 @@ def test_auto_refuses_what_makes_no_sense(given, said):
 
 
 def test_an_engine_needs_auto():
-    with pytest.raises(bd.InputError, match="auto is a str: give bd.Auto"):
+    with pytest.raises(bd.InputError, match=r"auto is a str: give bd\.Auto"):
         AutoEngine("auto")
     with pytest.raises(bd.InputError, match="n_extras"):
         AutoEngine(Auto(), n_extras=-1)

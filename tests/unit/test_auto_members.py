@@ -198,8 +198,8 @@ def test_a_member_that_makes_nonsense_is_named(member, said):
             lambda: Linear("x", "tied", ("level",), by="phase"),
             "x is tied and split by phase: only filters that are not",
         ),
-        (lambda: Auto((replace(OWN, name="no change"),)), "named no change: give each a name of its own"),
-        (lambda: Auto((replace(OWN, name="model"),)), "named model: give each a name of its own"),
+        (lambda: Auto((replace(OWN, name="no change"),)), "named 'no change', as another or a rule"),
+        (lambda: Auto((replace(OWN, name="model"),)), "named 'model', as another or a rule"),
         (lambda: Auto((replace(OWN, after="tied"), TIED)), "own past follows 'tied': put that before it"),
         (lambda: Auto((TIED, replace(OWN, after="tied", scale="asinh"))), "follows 'tied': put that before it, on the"),
     ],
@@ -215,12 +215,24 @@ def test_members_that_can_not_work_are_refused_at_once(make, said):
 @pytest.mark.parametrize("are_many", [False, True])
 @pytest.mark.parametrize("sharing", [False, True])
 def test_default_members_fit_together(is_short, n_seasons, n_alike, are_many, sharing):
-    for robust in (True, False):
-        members = default_members(n_seasons, is_short, n_alike, are_many, sharing, robust)
-        assert Auto(members).members == members
-        assert not any(one.is_robust for one in members) or robust
-        assert sharing or {one.sharing for one in members} == {"separate"}
-        assert n_seasons or not any(one.by for one in members)
+    members = default_members(n_seasons, is_short, n_alike, are_many, sharing)
+    assert Auto(members).members == members
+    assert not any(one.plain().is_robust for one in members)
+    apart = [one.alone() for one in members]
+    assert {one.sharing for one in apart if one is not None} == {"separate"}
+    assert sharing or None not in apart
+    assert n_seasons or not any(one.by for one in members)
+
+
+def test_members_of_ones_own_share_nothing_without_sharing():
+    times, values, tasks = walks(120)
+    other = values.copy()
+    other[:, 1] = np.random.default_rng(9).normal(size=120).cumsum()
+    pooled = Linear("pooled", "pooled", ("bias", "recent", "mean"))
+    for sharing in (True, False):
+        made = [AutoEngine(Auto((pooled,), sharing=sharing)).advance(times, one, tasks) for one in (values, other)]
+        first = [one.forecast[one.places == 0] for one in made]
+        assert np.array_equal(*first, equal_nan=True) == (not sharing)
 
 
 def test_without_robust_members_a_wild_value_does_more():

@@ -340,7 +340,7 @@ class Engine(ABC):
         contenders = self.record.contenders
         for name, attribute in self.saved.items():
             setattr(self, attribute, state.get(name, getattr(self, attribute)))
-        self.columns = list(task_keys(self.columns))
+        self.columns = list(task_keys(self.columns)) if len(self.columns) else []
         insist_kinds(self, record=Record)
         if self.record.contenders != contenders:
             raise InputError(f"the record is of {self.record.contenders!r:.200}, the engine of {contenders}")

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from braided.errors import InputError
-from braided.forecasting.auto.members import RULE_NAMES, Linear, Member
+from braided.forecasting.auto.members import Member, insist_members
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.holidays import check_region
-from braided.forecasting.record import MODEL
 from braided.forecasting.zones import check_timezone
 from braided.validate import insist_kinds, real
 
@@ -58,13 +57,7 @@ class Auto:
     def __post_init__(self) -> None:
         if self.members is not None:
             object.__setattr__(self, "members", tuple(self.members))
-            names = [getattr(member, "name", None) for member in self.members]
-            for member in self.members:
-                if not isinstance(member, Member):
-                    raise InputError(f"{member!r:.80} is a {type(member).__name__}: give members of Auto")
-            if len({*names, MODEL, *RULE_NAMES}) < len(names) + 1 + len(RULE_NAMES):
-                raise InputError(f"members are named {', '.join(map(str, names))}: give each a name of its own")
-            self._insist_followed(self.members)
+            insist_members(self.members)
         if self.seasons is not None:
             object.__setattr__(self, "seasons", Seasons(tuple(self.seasons), 1).lengths)
         if self.timezone is not None:
@@ -79,10 +72,3 @@ class Auto:
                 f"low (--min) is {self.low:g} and high (--max) is {self.high:g}: give a low that is below high"
             )
         insist_kinds(self, sharing=bool, robust=bool, compares=bool)
-
-    def _insist_followed(self, members: tuple[Member, ...]) -> None:
-        """Refuse a member that learns what another leaves, unless that one comes before it on the same scale."""
-        for place, one in enumerate(members):
-            before = {other.name for other in members[:place] if other.on == one.on}
-            if isinstance(one, Linear) and one.after and one.after not in before:
-                raise InputError(f"{one.name} follows {one.after!r}: put that before it, on the same scale")

@@ -486,21 +486,44 @@ class AutoEngine(Engine):
         insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
         insist_numbers(self._extras_units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
-        is_inside = 0 if self.ensemble is None else self.ensemble.n_streams
+        if self.rounds and not NEVER < self.first_stamp <= self.last_stamp:
+            raise InputError(f"{self.rounds} rounds were learned, and none has a time")
+        self._insist_sound_ensembles()
+        self._insist_sound_head()
+
+    def _insist_sound_ensembles(self) -> None:
+        one, other, n = self.ensemble, self.alone, len(self.columns)
+        is_inside = 0 if one is None else one.n_streams
         if len({*self.places.tolist()}) != is_inside or is_inside != len(self.places):
             raise InputError("the places are not those of the streams of the ensemble")
-        if self.alone is not None and self.alone.n_streams != is_inside:
-            raise InputError("the ensembles are of other streams")
+        if (other is not None) != (one is not None and self.auto.compares):
+            raise InputError("there is an ensemble to compare with, or none, but should not")
+        if other is not None and (other.n_streams != is_inside or other.sharing):
+            raise InputError("the ensemble to compare with is of other streams, or shares")
+        names = [NO_CHANGE] if one is None or self.rounds < SCORED_FROM else one.names
+        expected = (MODEL, *([ALONE] if other and names != [NO_CHANGE] else []), *names)
+        if self.record.contenders != expected:
+            raise InputError(f"the record is of {self.record.contenders!r:.200}, the engine of {expected!r:.200}")
         self._insist_sound_report()
         if self._waiting.keys() != {*range(n)} - {*self.places.tolist()}:
             raise InputError("the streams that wait to join are not those outside the ensemble")
         for values in self._waiting.values():
             insist_numbers(values, "first values", (len(values),), missing=True)
+            is_enough = self._lets_join and np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER
+            if is_enough or len(values) > min(LONGEST_WAIT, self.rounds):
+                raise InputError(f"a stream with {len(values)} values waits to join")
+
+    def _insist_sound_head(self) -> None:
+        n, since = len(self.columns), self.rounds % HEADS[-1]
+        kept = 0 if self._lets_join else min(self.rounds - since, LONGEST_WAIT) + since
+        stamps = np.concatenate([np.empty(0, np.int64), *(part.stamps for part in self._head)])
+        insist_integers(stamps, "times of the first rounds", (kept,), NEVER, LARGEST_STAMP)
+        if kept and ((np.diff(stamps) <= 0).any() or stamps[-1] != self.last_stamp):
+            raise InputError("the first rounds are not in order, or end elsewhere")
         for part in self._head:
-            insist_integers(part.stamps, "times of the first rounds", (len(part.stamps),), NEVER, LARGEST_STAMP)
-            n_columns = np.shape(part.values)[1]
+            n_columns = count(np.shape(part.values)[1], "columns of the first rounds", least=0, most=n)
             insist_numbers(part.values, "first rounds", (len(part.stamps), n_columns), missing=True)
-            insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, n_extras), missing=True)
+            insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, self._n_extras), missing=True)
 
     def _insist_sound_report(self) -> None:
         """Refuse weights or copies that do not belong to the streams, members and rounds."""

@@ -14,16 +14,24 @@ import numpy as np
 
 from braided._compiled.mixture import Mixed, Mixture, fresh_mixture
 from braided._compiled.mixture import progressive_inplace as mix_inplace
-from braided._compiled.panel import Calendar, Described
+from braided._compiled.panel import ROUNDS, Calendar, Described
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
-from braided.forecasting.auto.members import RULE_NAMES, Member, Rounds, Runner, as_forecasts, default_members
+from braided.forecasting.auto.members import (
+    RULE_NAMES,
+    Member,
+    Rounds,
+    Runner,
+    as_forecasts,
+    default_members,
+    insist_members,
+)
 from braided.forecasting.auto.seasons import HOUR, Seasons
 from braided.forecasting.auto.view import View
 from braided.forecasting.record import NO_CHANGE
 from braided.graph import TaskGraph
 from braided.types import Flags, Floats, Ints
-from braided.validate import insist_numbers
+from braided.validate import LARGEST_COUNT, count, insist_numbers
 
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
 LEARNERS_PRIOR = 300.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
@@ -85,7 +93,7 @@ class Ensemble:
 
     @classmethod
     def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
-        """Return an ensemble that has learned the first rounds; with the weights of `before` if members are the same."""
+        """Return an ensemble that has learned the first rounds; equal members take their weights from `before`."""
         values, n_given = head.values, head.given.shape[2]
         n_rounds, n_streams = values.shape
         views = [View.measure(values, seasons, n_given, sharing)]
@@ -262,8 +270,7 @@ class Ensemble:
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
         """Return the ensemble that was dumped; refuse parts that do not fit together with an InputError."""
         seasons, members = dumped["seasons"], dumped["members"]
-        if not all(isinstance(one, Member) for one in members):
-            raise InputError("the members of an ensemble are something else")
+        insist_members(members)
         if not isinstance(seasons, Seasons) or not 1 <= len(dumped["views"]) <= 2:
             raise InputError("an ensemble has no seasons, or no view")
         views = [View.restore(one, seasons, dumped["n_given"]) for one in dumped["views"]]
@@ -278,7 +285,12 @@ class Ensemble:
         for name, fresh in ensemble.mixture._asdict().items():
             insist_numbers(dumped["mixture"][name], name, fresh.shape)
         ensemble.mixture = Mixture(**dumped["mixture"])
+        if not ((ensemble.mixture.prior > 0.0).all() and (ensemble.mixture.errors > 0.0).all()):
+            raise InputError("the mixture has errors or weights that are not above 0")
+        ensemble.rounds = count(dumped["rounds"], "rounds of the ensemble", least=0, most=LARGEST_COUNT)
+        if any(view.panel.totals[ROUNDS] != ensemble.rounds for view in views):
+            raise InputError(f"the ensemble has learned {ensemble.rounds} rounds, its views others")
         insist_numbers(dumped["used"], "used", ensemble.used.shape)
-        insist_numbers(dumped["positions"], "positions", dumped["positions"].shape)
-        ensemble.used, ensemble.positions, ensemble.rounds = dumped["used"], dumped["positions"], dumped["rounds"]
+        insist_numbers(dumped["positions"], "positions", (min(ensemble.rounds, len(views[0].panel.levels)),))
+        ensemble.used, ensemble.positions = dumped["used"], dumped["positions"]
         return ensemble

@@ -23,13 +23,14 @@ import numpy as np
 
 from braided._compiled.panel import feature_groups
 from braided.errors import InputError, NumericalError
+from braided.forecasting.record import MODEL
 from braided.forecasting.rescue import progressive_or_reset
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph, TaskKey
 from braided.learners import MTWRLS, WRLS, Learner
 from braided.types import Floats, Ints
-from braided.validate import choice, insist_numbers
+from braided.validate import choice, insist_kinds, insist_numbers
 
 Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
 Split: TypeAlias = Literal["", "phase", "phase, day off"]
@@ -197,6 +198,7 @@ class Linear(Member):
                 raise InputError(f"no features {name!r}: there are {', '.join(groups)}")
         for name, choices in (("sharing", Sharing), ("by", Split), ("scale", Scale)):
             choice(getattr(self, name), name, get_args(choices))
+        insist_kinds(self, after=str, is_scaled=bool, sees_residuals=bool, is_robust=bool)
         if self.sharing == "tied" and self.by:
             raise InputError(f"{self.name} is tied and split by {self.by}: only filters that are not tied can be split")
 
@@ -348,6 +350,20 @@ def _sane(forecasts: Floats) -> Floats:
     """Forecasts in units, NaN where one is absurd."""
     forecasts[~(np.abs(forecasts) <= LARGEST_LEVEL)] = np.nan
     return forecasts
+
+
+def insist_members(members: tuple[Any, ...]) -> None:
+    """Refuse members that can't be mixed: each has a name of its own, and follows one before it on the same scale."""
+    names: list[str] = [MODEL, *RULE_NAMES]
+    for place, member in enumerate(members):
+        if not isinstance(member, Member) or not isinstance(member.name, str):
+            raise InputError(f"{member!r:.80} is a {type(member).__name__}: give members of Auto")
+        if member.name in names:
+            raise InputError(f"a member is named {member.name!r}, as another or a rule: give each a name of its own")
+        names.append(member.name)
+        before = {other.name for other in members[:place] if other.on == member.on}
+        if isinstance(member, Linear) and member.after and member.after not in before:
+            raise InputError(f"{member.name} follows {member.after!r}: put that before it, on the same scale")
 
 
 def default_members(

@@ -1,0 +1,146 @@
+"""Saved engines of Auto: whatever a file holds that does not fit together is refused."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import braided as bd
+from braided.forecasting import Clock, Record
+from braided.forecasting.auto import Auto, AutoEngine, Seasons
+from braided.state import dumps, loads
+from tests.auto import FEW, OWN, TIED, insist_sound, walks
+from tests.model_files import parts_of, signed
+from tests.soak.forged_files import change_array, change_leaf, change_number, move_subtree
+
+TIMES, VALUES, TASKS = walks(240, 4, missing=0.05)
+VALUES[:205, 3] = np.nan
+
+
+def engine_after(rounds, compares=False):
+    engine = AutoEngine(Auto(FEW.members, compares=compares))
+    engine.advance(TIMES[:rounds], VALUES[:rounds], TASKS)
+    return engine
+
+
+def insist_refused(engine):
+    with pytest.raises(bd.FileError, match="does not hold a valid model"):
+        loads(dumps(engine))
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3, 5, 19, 20, 60, 199, 200, 210, 240])
+def test_what_is_saved_after_any_number_of_rounds_comes_back(rounds):
+    engine = engine_after(rounds)
+    again = loads(dumps(engine))
+    assert dumps(again) == dumps(engine)
+    assert repr(again) == repr(engine)
+    rest = TIMES[rounds:], VALUES[rounds:], TASKS
+    np.testing.assert_array_equal(again.advance(*rest).forecast, engine.advance(*rest).forecast)
+
+
+SPOILT = {  # what does not fit the rest
+    "rounds of the head": lambda engine: setattr(engine, "rounds", 3),
+    "more rounds than the head": lambda engine: setattr(engine, "rounds", 100),
+    "a record of others": lambda engine: setattr(engine, "record", Record.blank(engine.record.scale)),
+    "a record of fewer": lambda engine: setattr(engine, "record", Record.blank(np.ones(2), engine.record.contenders)),
+    "no head": lambda engine: engine._head.clear(),
+    "a head that ends early": lambda engine: engine._head.pop(),
+    "no ensemble": lambda engine: setattr(engine, "ensemble", None),
+    "no places": lambda engine: setattr(engine, "places", engine.places[:0]),
+    "a place twice": lambda engine: engine.places.__setitem__(0, 1),
+    "a place beyond": lambda engine: engine.places.__setitem__(0, 7),
+    "nobody waits": lambda engine: engine._waiting.clear(),
+    "somebody waits who is in": lambda engine: engine._waiting.update({0: np.empty(0)}),
+    "no clock": lambda engine: setattr(engine, "_clock", None),
+    "no time": lambda engine: setattr(engine, "last_stamp", -(2**63)),
+    "last values": lambda engine: setattr(engine, "_last", engine._last[:1]),
+    "an endless value": lambda engine: engine._last.__setitem__(0, np.inf),
+    "silence": lambda engine: setattr(engine, "_quiet", engine._quiet - 10**6),
+    "units of extras": lambda engine: setattr(engine, "_extras_units", np.ones((2, 1))),
+    "samples": lambda engine: setattr(engine, "_samples", -1),
+    "a column twice": lambda engine: engine.columns.__setitem__(1, engine.columns[0]),
+    "seasons": lambda engine: setattr(engine.ensemble, "seasons", Seasons((7.0,), 1)),
+    "members": lambda engine: setattr(engine.ensemble, "members", (OWN,)),
+    "members in another order": lambda engine: setattr(engine.ensemble, "members", (TIED, OWN)),
+    "no members": lambda engine: setattr(engine.ensemble, "members", ()),
+    "other features": lambda engine: setattr(
+        engine.ensemble, "members", (replace(OWN, features=("level",)), engine.ensemble.members[1])
+    ),
+    "views": lambda engine: setattr(engine.ensemble, "views", 3 * engine.ensemble.views),
+    "weights": lambda engine: setattr(
+        engine.ensemble, "mixture", engine.ensemble.mixture._replace(regrets=np.zeros((3, 2, 2)))
+    ),
+    "no weight": lambda engine: engine.ensemble.mixture.prior.__setitem__(0, 0.0),
+    "no error": lambda engine: engine.ensemble.mixture.errors.__setitem__((0, 0), -1.0),
+    "positions": lambda engine: setattr(engine.ensemble, "positions", engine.ensemble.positions[:3]),
+    "times of the head": lambda engine: engine._head[0].stamps.__setitem__(0, 2**60),
+    "no prior": lambda engine: engine.ensemble.mixture.prior.__setitem__(0, np.nan),
+    "used": lambda engine: setattr(engine.ensemble, "used", engine.ensemble.used[:, :1]),
+    "rounds of the ensemble": lambda engine: setattr(engine.ensemble, "rounds", -5),
+    "panel": lambda engine: setattr(
+        engine.ensemble.views[0], "panel", engine.ensemble.views[0].panel._replace(levels=np.zeros((3, 3)))
+    ),
+    "rounds of the panel": lambda engine: engine.ensemble.views[0].panel.totals.__setitem__(0, -1e9),
+    "others of a stream": lambda engine: engine.ensemble.views[0].alike.__setitem__((0, 0), 9),
+    "given": lambda engine: setattr(engine.ensemble.views[0], "n_given", 3),
+    "sizes": lambda engine: setattr(engine.ensemble.views[0], "squares", np.zeros((1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_parts_that_do_not_fit_together_are_refused(name):
+    engine = engine_after(60)
+    SPOILT[name](engine)
+    insist_refused(engine)
+
+
+@pytest.mark.parametrize("rounds", [60, 210])
+def test_an_engine_that_compares_has_two_ensembles_of_the_same_streams(rounds):
+    engine = engine_after(rounds, compares=True)
+    assert engine.alone is not None
+    engine.alone = None
+    insist_refused(engine)
+    engine.alone = engine_after(30).ensemble
+    insist_refused(engine)
+    engine = engine_after(rounds)
+    engine.alone = engine.ensemble
+    insist_refused(engine)
+
+
+def test_after_the_first_rounds_none_are_kept_and_those_who_wait_have_few_values():
+    engine = engine_after(210)
+    engine._waiting[3] = np.arange(30.0)
+    insist_refused(engine)
+    engine = engine_after(210)
+    engine._waiting[3] = np.full(9999, np.nan)
+    insist_refused(engine)
+    engine = engine_after(210)
+    engine._clock = Clock(7, 7)
+    assert loads(dumps(engine)).clock.step == 7  # a clock may be any
+
+
+@pytest.mark.parametrize("rounds", [3, 60, 215])
+def test_a_forged_file_is_refused_or_gives_an_engine_that_works(rounds):
+    """The soak tests do the same with all kinds of models, for longer."""
+    engine = AutoEngine(Auto((OWN,)))
+    engine.advance(TIMES[:rounds], VALUES[:rounds], TASKS)
+    data, used = dumps(engine), 0
+    for number in range(150):
+        rng = random.Random(number)
+        header, arrays = parts_of(data)
+        rng.choice((change_number, change_leaf, change_array, move_subtree))(header, arrays, rng)
+        with np.errstate(all="ignore"):
+            try:
+                again = loads(signed(header, arrays))
+            except bd.FileError:
+                continue
+            if isinstance(again, AutoEngine):
+                used += 1
+                try:
+                    again.ahead()
+                    again.advance(TIMES[rounds:], VALUES[rounds:], TASKS)
+                except bd.InputError:  # of times that are past, or columns that are gone
+                    continue
+    assert used > 5
+    insist_sound(engine, engine.advance(TIMES[rounds:], VALUES[rounds:], TASKS))
