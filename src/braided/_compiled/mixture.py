@@ -36,9 +36,14 @@ class Mixture(NamedTuple):
     totals: Floats  # (2,) rounds seen, share of the common weights in the forecast
     prior: Floats  # (K,) weights at the start
 
+    @property
+    def fresh_regrets(self) -> Floats:
+        """E, V, L (3, 1, K) of a stream that comes later: the common ones, or none where streams share no weights."""
+        return self.regrets[:, -1:] if self.totals[COMMON] > 0.0 else np.zeros_like(self.regrets[:, -1:])
+
     def with_stream(self) -> Mixture:
-        """Return the mixture with one more stream, which starts from the common weights."""
-        regrets = np.concatenate([self.regrets, self.regrets[:, -1:]], axis=1)
+        """Return the mixture with one more stream."""
+        regrets = np.concatenate([self.regrets[:, :-1], self.fresh_regrets, self.regrets[:, -1:]], axis=1)
         return self._replace(regrets=regrets, errors=np.pad(self.errors, ((0, 0), (0, 1)), constant_values=1.0))
 
 

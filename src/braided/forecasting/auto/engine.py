@@ -374,9 +374,8 @@ class AutoEngine(Engine):
         scale = self.record.scale[columns]
         actual = values[rows, columns]
         error = (actual - forecast[rows, columns]) / scale
-        unit = self.ensemble.views[0].units.scale[places] / scale
-        changes = np.nan_to_num(made.members[rows, places]) * unit[:, None]
-        members = ((actual - made.last[rows, places]) / scale)[:, None] - changes
+        changes = np.nan_to_num(made.members[rows, places]) * self.ensemble.views[0].units.scale[places, None]
+        members = (actual[:, None] - self._outward(made.last[rows, places, None] + changes, places)) / scale[:, None]
         others = [] if alone is None else [(actual - self._outward(alone.forecast, places)[rows, places]) / scale]
         errors = np.column_stack([error, *others, members])
         middle = forecast[rows, columns]

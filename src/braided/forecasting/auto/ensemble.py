@@ -160,7 +160,8 @@ class Ensemble:
     def _take_weights(self, before: Self) -> None:
         """Go on with the weights of an ensemble with the same members and streams, or fewer streams."""
         old, new, n = before.mixture, self.mixture, before.n_streams
-        new.regrets[:, :n], new.regrets[:, n:] = old.regrets[:, :n], old.regrets[:, -1:]
+        new.regrets[:, :n], new.regrets[:, -1] = old.regrets[:, :n], old.regrets[:, -1]
+        new.regrets[:, n:-1] = old.fresh_regrets
         new.errors[:, :n] = old.errors * (before.views[0].units.scale / self.views[0].units.scale[:n]) ** 2
         new.totals[:] = old.totals
 
@@ -199,7 +200,8 @@ class Ensemble:
     def _calendar(self, rounds: Stretch) -> Calendar:
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
-        self.positions = np.append(self.positions, positions)[-len(self.views[0].panel.levels) :]
+        known = np.maximum.accumulate(np.append(self.positions, positions))  # as in the calendar, however they are cut
+        self.positions = known[-len(self.views[0].panel.levels) :]
         return calendar
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:

@@ -86,8 +86,9 @@ class Seasons:
 
     @property
     def reach(self) -> int:
-        """The rounds that features of seasons look back to."""
-        return max((int(np.ceil(length)) for length in self.lengths), default=0) + 1
+        """The rounds that features of seasons look back to; where clocks are changed, an hour may come twice."""
+        repeated = int(np.ceil(HOUR / self.step)) if self.is_dated and self.step < DAY and self.lengths else 0
+        return max((int(np.ceil(length)) for length in self.lengths), default=0) + repeated + 1
 
     @property
     def waves(self) -> Ints:

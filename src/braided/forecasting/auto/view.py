@@ -24,7 +24,7 @@ from braided._compiled.panel import progressive_inplace as describe_rounds_inpla
 from braided.errors import InputError
 from braided.forecasting.auto.members import Start, with_blank_row
 from braided.forecasting.auto.seasons import Seasons
-from braided.forecasting.units import Units
+from braided.forecasting.units import LARGEST_FLOAT, Units
 from braided.graph import TaskGraph
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers
@@ -154,7 +154,11 @@ class View:
 
 
 def _scaled(values: Floats, medians: Floats) -> Floats:
-    return np.arcsinh(ASINH_AT * values / medians) if medians.size else values
+    if not medians.size:
+        return values
+    with np.errstate(over="ignore"):
+        relative = ASINH_AT * values / medians
+    return np.arcsinh(np.clip(relative, -LARGEST_FLOAT, LARGEST_FLOAT))
 
 
 def similar_streams(values: Floats) -> TaskGraph:
