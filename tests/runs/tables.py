@@ -9,6 +9,7 @@ from braided.runs import Settings
 from braided.runs.trials import DEFAULT_METHODS
 from braided.tables import write_table
 from braided.tables.panel import Panel
+from tests.auto import FEW
 
 LEARNERS = ",".join(method.name for method in DEFAULT_METHODS)  # as `--method` takes them
 GIVEN = {
@@ -16,6 +17,7 @@ GIVEN = {
     "single": {"forgetting": 1.0, "penalty": 10.0},
 }
 QUICK = Settings(("mt-wrls-neighbours",), lags=3, **GIVEN)  # without a search
+KINDS = {"learner": QUICK, "auto": Settings(auto=FEW)}  # for what holds for all runs
 
 
 def field(seed=3, steps=400, sites=4, missing=0.0):

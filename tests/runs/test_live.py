@@ -15,7 +15,7 @@ from braided.state import dumps
 from braided.tables import Lines
 from braided.tables.lines import Row, read_lines
 from tests.runs.bad_lines import bad_lines, mixed
-from tests.runs.tables import GIVEN, QUICK, field, lines_of
+from tests.runs.tables import GIVEN, KINDS, QUICK, field, lines_of
 
 STEPS, WARM_UP = 150, 40
 
@@ -24,8 +24,11 @@ def fed(live, lines, first=1):
     return [made for number, line in enumerate(lines, first) for made in live.feed(line, number)]
 
 
-def live(**options):
-    return Live(QUICK, warm_up=WARM_UP, **options)
+both = pytest.mark.parametrize("settings", KINDS.values(), ids=list(KINDS))
+
+
+def live(settings=QUICK, **options):
+    return Live(settings, warm_up=WARM_UP, **options)
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
@@ -66,9 +69,10 @@ def test_before_there_is_a_model_no_change_is_forecast():
     assert notes == ["As given: MT-WRLS + neighbours (forgetting 0.99, penalty 10, ridge 0.1)."]
 
 
-def test_a_round_is_complete_with_its_last_task():
+@both
+def test_a_round_is_complete_with_its_last_task(settings):
     panel = field(steps=60)
-    stream = live()
+    stream = live(settings)
     lines = lines_of(panel)
     assert len(fed(stream, lines[:8])) == 2  # the first round, by the second's first line; the second by itself
     assert len(fed(stream, lines[8:12])) == 1
@@ -94,10 +98,11 @@ def refused_lines(time):
     ]
 
 
+@both
 @pytest.mark.parametrize(("line", "message"), refused_lines("2099-01-01"), ids=[m for _, m in refused_lines("")])
-def test_a_bad_line_is_refused_and_leaves_no_trace(line, message):
+def test_a_bad_line_is_refused_and_leaves_no_trace(line, message, settings):
     panel = field(steps=60)
-    streams = live(), live()
+    streams = live(settings), live(settings)
     lines = lines_of(panel)
     for stream in streams:
         fed(stream, lines[:202])  # two lines into a round
@@ -110,9 +115,10 @@ def test_a_bad_line_is_refused_and_leaves_no_trace(line, message):
         np.testing.assert_array_equal(a.forecast, b.forecast)
 
 
-def test_within_a_round_each_task_comes_once_and_none_from_before():
+@both
+def test_within_a_round_each_task_comes_once_and_none_from_before(settings):
     panel = field(steps=60)
-    stream = live()
+    stream = live(settings)
     lines = lines_of(panel)
     fed(stream, lines[:202])
     with pytest.raises(bd.InputError, match="line 9 gives 'site 2' for the second time in a round"):
@@ -131,28 +137,29 @@ def test_a_task_that_comes_last_in_its_rounds_is_waited_for():
     assert len(fed(stream, ["3,c,1"], 9)) == 1
 
 
-def test_a_stream_goes_on_from_a_saved_model(tmp_path):
+@both
+def test_a_stream_goes_on_from_a_saved_model(tmp_path, settings):
     panel = field(steps=STEPS)
     lines = lines_of(panel)
-    unbroken, first = live(), live()
+    unbroken, first = live(settings), live(settings)
     expected = fed(unbroken, lines)
     fed(first, lines[:400])
     bd.save(first.forecaster, tmp_path / "model")
-    again = Live(QUICK, bd.load(tmp_path / "model"))
+    again = Live(settings, bd.load(tmp_path / "model"))
     made = fed(again, lines[400:])
     for a, b in zip(made, expected[-len(made) :], strict=True):
         np.testing.assert_array_equal(a.forecast, b.forecast)
         np.testing.assert_array_equal(a.high, b.high)
 
 
-def test_rows_of_all_tasks_at_once():
+@both
+def test_rows_of_all_tasks_at_once(settings):
     panel = field(steps=STEPS)
     lines = [
         json.dumps({"when": str(moment)} | dict(zip(panel.tasks, map(float, values), strict=True)))
         for moment, values in zip(panel.times, panel.values, strict=True)
     ]
-    wide = Live(QUICK, warm_up=WARM_UP, time="when")
-    long = live()
+    wide, long = live(settings, time="when"), live(settings)
     made, expected = fed(wide, lines), fed(long, lines_of(panel))
     np.testing.assert_array_equal(made[-1].forecast, expected[-1].forecast)
 
@@ -224,11 +231,12 @@ def test_the_warm_up_is_not_scored_and_features_keep_their_order():
     np.testing.assert_array_equal(stream.forecaster._recent_extras, extras[-3:])
 
 
-def test_times_of_another_kind_than_the_model_knows_are_refused():
-    stream = live()
+@both
+def test_times_of_another_kind_than_the_model_knows_are_refused(settings):
+    stream = live(settings)
     fed(stream, lines_of(field(steps=60)))
     for time in ("2099-01-01T00:00+01:00", 2099):
-        again = Live(QUICK, stream.forecaster)
+        again = Live(settings, stream.forecaster)
         with pytest.raises(bd.InputError, match="line 1 has another kind of time"):
             fed(again, [json.dumps({"time": time, "site": "site 1", "wind": 1.0})])
 
@@ -236,14 +244,15 @@ def test_times_of_another_kind_than_the_model_knows_are_refused():
 # Bad lines, many of them -------------------------------------------------------------------------------------------
 
 
+@both
 @pytest.mark.parametrize("form", ["json", "csv"])
 @pytest.mark.parametrize("seed", range(4))
-def test_500_bad_lines_of_40_kinds_change_nothing_and_each_is_reported_once(form, seed):
+def test_500_bad_lines_of_40_kinds_change_nothing_and_each_is_reported_once(form, seed, settings):
     good = lines_of(field(steps=120), form)
     lines, n_bad = mixed(form, good, seed)
     assert n_bad >= 500
     assert len(bad_lines(form)[0]) >= 40
-    clean, stream = live(), live()
+    clean, stream = live(settings), live(settings)
     fed(clean, good)
     reported = 0
     for number, line in read_lines(io.BytesIO(b"\n".join(lines))):
@@ -258,10 +267,11 @@ def test_500_bad_lines_of_40_kinds_change_nothing_and_each_is_reported_once(form
     assert dumps(stream.forecaster) == dumps(clean.forecaster)
 
 
-def test_wild_values_in_the_warm_up_end_no_run():
+@both
+def test_wild_values_in_the_warm_up_end_no_run(settings):
     rng = np.random.default_rng(0)
     for wild in (1e149, 1e-300, 0.0):
-        stream = Live(QUICK, warm_up=20)
+        stream = Live(settings, warm_up=20)
         values = rng.normal(size=(60, 2)) * np.where(rng.uniform(size=(60, 2)) < 0.2, wild, 1.0)
         fed(stream, [json.dumps({"time": t, "a": values[t, 0], "b": values[t, 1]}) for t in range(60)])
         stream.end()
@@ -283,9 +293,10 @@ def begun(**options):
 
 @pytest.mark.parametrize("place", range(14))
 @pytest.mark.parametrize("ahead", ["2044-01-01", "2012-01-02"])
-def test_a_date_far_ahead_is_set_aside_wherever_it_comes(place, ahead):
+@both
+def test_a_date_far_ahead_is_set_aside_wherever_it_comes(place, ahead, settings):
     good = lines_of(field(steps=WARM_UP + 5))
-    clean, stream = live(), live()
+    clean, stream = live(settings), live(settings)
     fed(clean, good)
     lines = [*good[:place], json.dumps({"time": ahead, "site": "site 1", "wind": 1.0}), *good[place:]]
     refused = []
@@ -355,14 +366,15 @@ def test_sites_with_times_of_their_own_lose_nothing():
     assert stream.set_aside == 0
 
 
-def test_a_date_far_ahead_does_not_reach_the_saved_model(tmp_path):
-    stream = live()
+@both
+def test_a_date_far_ahead_does_not_reach_the_saved_model(tmp_path, settings):
+    stream = live(settings)
     good = lines_of(field(steps=60))
     fed(stream, good[:200])
     with pytest.raises(SetAsideError):
         fed(stream, [json.dumps({"time": "2044-01-01", "site": "site 1", "wind": 1.0})])
     stream.save(tmp_path / "model")
-    again = Live(QUICK, load_live(tmp_path / "model"))
+    again = Live(settings, load_live(tmp_path / "model"))
     fed(again, good[200:])
     assert again.forecaster.rounds == 60
 
@@ -376,9 +388,10 @@ def shown(made):
     ]
 
 
+@both
 @pytest.mark.parametrize("form", ["json", "csv", "wide"])
 @pytest.mark.parametrize("every", [1, 7, 61])
-def test_a_run_that_is_stopped_anywhere_goes_on_as_if_it_had_not_been(tmp_path, form, every):
+def test_a_run_that_is_stopped_anywhere_goes_on_as_if_it_had_not_been(tmp_path, form, every, settings):
     """In the warm-up, in a round, between rounds; with values that are missing, and lines far ahead."""
     panel = field(steps=55 if every == 1 else STEPS, missing=0.05)
     if form == "wide":
@@ -392,7 +405,7 @@ def test_a_run_that_is_stopped_anywhere_goes_on_as_if_it_had_not_been(tmp_path, 
         if form == "csv":
             header, lines = lines[:1], lines[1:]
     header = header if form == "csv" else []
-    unbroken, stream = live(), live()
+    unbroken, stream = live(settings), live(settings)
     expected, made = [], []
     for one in (unbroken, stream):
         fed(one, header)
@@ -402,7 +415,7 @@ def test_a_run_that_is_stopped_anywhere_goes_on_as_if_it_had_not_been(tmp_path, 
                 forecasts += shown(one.feed(line, number))
         if number % every == 0:
             stream.save(tmp_path / "model")
-            stream = Live(QUICK, load_live(tmp_path / "model"), warm_up=WARM_UP)
+            stream = Live(settings, load_live(tmp_path / "model"), warm_up=WARM_UP)
             fed(stream, header)
     np.testing.assert_equal(made, expected)
     unbroken.save(tmp_path / "one")
@@ -435,14 +448,15 @@ def test_a_start_that_failed_is_not_tried_sooner_after_a_stop(tmp_path):
     assert notes[0].startswith("As given: MT-WRLS")
 
 
-def test_the_first_line_after_a_stop_can_not_change_columns_or_kind_of_time(tmp_path):
+@both
+def test_the_first_line_after_a_stop_can_not_change_columns_or_kind_of_time(tmp_path, settings):
     good = lines_of(field(steps=60))
     for cut in (40, 202):  # in the warm-up, and after it
-        clean, stream = live(), live()
+        clean, stream = live(settings), live(settings)
         fed(clean, good)
         fed(stream, good[:cut])
         stream.save(tmp_path / "model")
-        again = Live(QUICK, load_live(tmp_path / "model"), warm_up=WARM_UP)
+        again = Live(settings, load_live(tmp_path / "model"), warm_up=WARM_UP)
         for bad in (at(5), '{"time": "2012-01-01T09:00", "site": "a", "gust": 1}', at("2012-01-01T09:00+00:00")):
             with pytest.raises(bd.InputError):
                 fed(again, [bad])
@@ -450,22 +464,24 @@ def test_the_first_line_after_a_stop_can_not_change_columns_or_kind_of_time(tmp_
         assert dumps(again.forecaster) == dumps(clean.forecaster)
 
 
-def test_rows_that_a_table_has_brought_meanwhile_replace_the_open_round(tmp_path):
+@both
+def test_rows_that_a_table_has_brought_meanwhile_replace_the_open_round(tmp_path, settings):
     panel = field(steps=60)
-    stream = live()
+    stream = live(settings)
     fed(stream, lines_of(panel)[:202])
     stream.save(tmp_path / "model")
     forecaster = load_live(tmp_path / "model")
     forecaster.advance(panel.times[50:55], panel.values[50:55], panel.tasks)
-    again = Live(QUICK, forecaster)
+    again = Live(settings, forecaster)
     fed(again, lines_of(panel)[220:])
     assert again.forecaster.rounds == 60
 
 
-def test_features_of_another_number_are_refused():
-    stream = live()
+@both
+def test_features_of_another_number_are_refused(settings):
+    stream = live(settings)
     fed(stream, lines_of(field(steps=60)))
-    again = Live(QUICK, stream.forecaster, features=["gust"])
+    again = Live(settings, stream.forecaster, features=["gust"])
     with pytest.raises(bd.InputError, match="line 1 has 1 feature, the rounds before have 0"):
         fed(again, ['{"time": "2012-01-01T05:00", "site": "site 1", "wind": 1, "gust": 2}'])
 
@@ -518,10 +534,11 @@ WRONG_FIRST = {
 }
 
 
+@both
 @pytest.mark.parametrize("first", WRONG_FIRST.values(), ids=list(WRONG_FIRST))
-def test_a_wrong_first_line_costs_itself_alone(first):
+def test_a_wrong_first_line_costs_itself_alone(first, settings):
     good = [at(time, site) for time in range(1, 40) for site in "ab"]
-    streams = Live(QUICK, warm_up=20), Live(QUICK, warm_up=20)
+    streams = Live(settings, warm_up=20), Live(settings, warm_up=20)
     refused = []
     for number, line in enumerate([first, *good], 1):
         try:
