@@ -18,7 +18,7 @@ SHOWN = {  # by the name in the file: the label, the colour, the mark and its si
     "single": ("one filter per stream", "#9aa5ad", "s", 8),
     "best-rule": ("best simple rule, in hindsight", "#3c4650", "^", 9),
     "lightgbm": ("LightGBM", "#d1862c", "D", 8),
-    "auto-alone": ("braided, streams apart", "#6fb1cf", "o", 9),
+    "auto-alone": ("braided without sharing", "#6fb1cf", "o", 9),
     "auto": ("braided", "#0b6e99", "o", 12),
 }
 PANELS = {
