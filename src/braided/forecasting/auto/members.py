@@ -381,7 +381,7 @@ def default_members(
         own,
         Linear("neighbours", "tied", ("bias", *OWN, *NEAR, *MEAN, "known"), forgetting=1.0),
         tied,
-        replace(tied, name="tied, long memory", penalty=1000.0, forgetting=1.0),
+        replace(tied, name="tied, long memory", features=SMOOTH, penalty=1000.0, forgetting=1.0),
         Linear("separate", "separate", SMOOTH, 30.0),
         Linear("pooled", "pooled", SMOOTH, 10.0),
         Linear("tied, scaled", "tied", SMOOTH, is_scaled=True),
