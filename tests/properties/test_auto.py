@@ -32,7 +32,9 @@ def seen(monkeypatch):
 def until(made, time):
     """The forecasts before a time, round by round."""
     columns = (made.times, made.forecast, made.low, made.high, made.actual)
-    return [column[made.times < time] for column in columns], [t for t, at in zip(made.tasks, made.times) if at < time]
+    return [column[made.times < time] for column in columns], [
+        t for t, at in zip(made.tasks, made.times, strict=True) if at < time
+    ]
 
 
 def insist_blind(auto, kind, rounds, seen):
@@ -88,7 +90,7 @@ def by_days(rounds, **given):
 
 
 def cases():
-    """Engines and their streams: plain ones, positive ones, with extras, on the clock of a zone, in seasons of years."""
+    """Engines and their streams: of any sign, with further columns, on the clock of a zone, with any steps."""
     rng = np.random.default_rng(2)
     yield "negative values", lambda auto: AutoEngine(auto), by_days(ROUNDS), None
     times, values, tasks = by_days(ROUNDS)

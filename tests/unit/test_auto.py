@@ -297,7 +297,7 @@ def test_auto_refuses_what_makes_no_sense(given, said):
 
 
 def test_an_engine_needs_auto():
-    with pytest.raises(bd.InputError, match="auto is a str: give bd.Auto"):
+    with pytest.raises(bd.InputError, match=r"auto is a str: give bd\.Auto"):
         AutoEngine("auto")
     with pytest.raises(bd.InputError, match="n_extras"):
         AutoEngine(Auto(), n_extras=-1)
