@@ -90,7 +90,7 @@ def by_days(rounds, **given):
 
 
 def cases():
-    """Engines and streams: plain ones, positive ones, with extras, on the clock of a zone, in seasons of years."""
+    """Engines and their streams: of any sign, with further columns, on the clock of a zone, with any steps."""
     rng = np.random.default_rng(2)
     yield "negative values", lambda auto: AutoEngine(auto), by_days(ROUNDS), None
     times, values, tasks = by_days(ROUNDS)

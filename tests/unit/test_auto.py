@@ -8,7 +8,7 @@ import braided as bd
 from braided.datasets import open_panel
 from braided.forecasting import joined
 from braided.forecasting.auto import Auto, AutoEngine
-from tests.auto import FEW, OWN, insist_sound, late, same, walks
+from tests.auto import FEW, OWN, insist_sound, late, same, utc, walks
 
 # From round to round ------------------------------------------------------------------------------------------------
 
@@ -181,6 +181,10 @@ def odd_streams():
     yield "an hour left out", (np.delete(np.datetime64("2024-03-24T00") + np.arange(401), 170), plain)
     yield "times from nowhere", (np.sort(rng.choice(10**6, 400, replace=False)), plain)
     yield "far apart", (np.datetime64("0001-01-01", "us") + rounds * np.timedelta64(366 * 24, "h"), plain)
+    for first in ("9998-11-27", "-0001-12-01", "100000-01-01"):
+        yield f"days from {first}", (np.datetime64(first, "us") + rounds * np.timedelta64(1, "D"), plain)
+    for first in (-400, -(2**61), 2**61):
+        yield f"numbers from {first}", (first + rounds, plain)
     yield "two rounds", (days[:2], plain[:2])
     yield "four rounds", (days[:4], plain[:4])
     yield "five rounds", (days[:5], plain[:5])
@@ -202,6 +206,14 @@ def test_any_streams_are_forecast(name, sharing):
     there = ~np.isnan(usable)
     known = np.maximum.accumulate(there, axis=0)[:-1] & there[1:]
     assert len(made.forecast) == known.sum()  # every value but each stream's first
+
+
+@pytest.mark.parametrize("first", ["0001-01-01", "9999-06-01", "100000-01-01", "1582-10-01", "2024-03-20"])
+def test_zones_and_holidays_are_for_any_year(first):
+    times = np.datetime64(first, "us") + np.arange(300) * np.timedelta64(1, "h")
+    _, values, tasks = walks(300)
+    engine = utc(Auto(FEW.members, timezone="Europe/Lisbon", holidays="PT"))
+    insist_sound(engine, engine.advance(times, values, tasks))
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,9 @@ def test_a_member_that_makes_nonsense_is_named(member, said):
         (lambda: Linear("x", "all", ("level",)), "sharing is 'all': choose one of 'tied', 'separate', 'pooled'"),
         (lambda: Linear("x", "pooled", ("level",), by="hour"), "by is 'hour': choose one of"),
         (lambda: Linear("x", "pooled", ("level",), scale="log"), "scale is 'log': choose one of 'plain', 'asinh'"),
+        (lambda: Linear("x", "pooled", ("level",), penalty=0.0), "penalty is 0: it must be above 0"),
+        (lambda: Linear("x", "pooled", ("level",), forgetting=2.0), "forgetting is 2: it must be above 0"),
+        (lambda: Linear("x", "pooled", ("level",), after=3), "after of a Linear is 3"),
         (
             lambda: Linear("x", "tied", ("level",), by="phase"),
             "x is tied and split by phase: only filters that are not",

@@ -209,7 +209,7 @@ class AutoEngine(Engine):
         return LARGEST_COUNT if self.ensemble is not None else HEADS[-1] - self.rounds % HEADS[-1]
 
     def _is_head(self) -> bool:
-        """Whether the first rounds are measured now; at the last head and later, only if nobody is in the ensemble."""
+        """Whether the first rounds are to be measured now; after the last head, while nobody is in the ensemble."""
         if self.ensemble is None and self.rounds % HEADS[-1] == 0:
             return True
         n_seen = np.count_nonzero(~np.isnan(self._last))

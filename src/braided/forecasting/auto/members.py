@@ -30,7 +30,7 @@ from braided.forgetting import Exponential
 from braided.graph import TaskGraph, TaskKey
 from braided.learners import MTWRLS, WRLS, Learner
 from braided.types import Floats, Ints
-from braided.validate import choice, insist_kinds, insist_numbers
+from braided.validate import choice, fraction, insist_kinds, insist_numbers, positive
 
 Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
 Split: TypeAlias = Literal["", "phase", "phase, day off"]
@@ -198,6 +198,8 @@ class Linear(Member):
                 raise InputError(f"no features {name!r}: there are {', '.join(groups)}")
         for name, choices in (("sharing", Sharing), ("by", Split), ("scale", Scale)):
             choice(getattr(self, name), name, get_args(choices))
+        positive(self.penalty, "penalty")
+        fraction(self.forgetting, "forgetting")
         insist_kinds(self, after=str, is_scaled=bool, sees_residuals=bool, is_robust=bool)
         if self.sharing == "tied" and self.by:
             raise InputError(f"{self.name} is tied and split by {self.by}: only filters that are not tied can be split")

@@ -1,0 +1,182 @@
+"""Auto from the command line: its options, what they refuse, and lines."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import braided as bd
+from braided.cli import main
+from braided.forecasting.auto import AutoEngine
+from tests.auto import walks
+from tests.runs.tables import field, lines_of, written
+
+
+def called(monkeypatch, capsys, *arguments, lines=None):
+    """A command in this process, which is quicker: exit code, standard output and standard error."""
+    if lines is not None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    monkeypatch.setattr(sys, "argv", ["braided", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    return ended.value.code or 0, printed.out, printed.err
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    times, values, tasks = walks(60)
+    pd.DataFrame(values, pd.Index(times, name="time"), tasks).to_csv(tmp_path / "mine.csv")
+    monkeypatch.chdir(tmp_path)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), {}),
+        (("--season", "7,365.25"), {"seasons": (7.0, 365.25)}),
+        (("--season", "365.25,7"), {"seasons": (7.0, 365.25)}),
+        (("--season", "none"), {"seasons": ()}),
+        (("--timezone", "Australia/Melbourne"), {"timezone": "Australia/Melbourne"}),
+        (("--holidays", "AU-VIC"), {"holidays": "AU-VIC"}),
+        (("--min", "0"), {"low": 0.0}),
+        (("--min", "-2.5", "--max", "7"), {"low": -2.5, "high": 7.0}),
+        (("--compare",), {"compares": True}),
+        (("--as-is",), {"robust": False}),
+        (("--method", "auto"), {}),
+    ],
+    ids=str,
+)
+def test_options_reach_auto(table, monkeypatch, capsys, options, expected):
+    code, printed, said = called(monkeypatch, capsys, "run", "mine.csv", *options, "--format", "csv")
+    assert code == 0, said
+    model = bd.load("braided-run/model.braided")
+    for name, value in expected.items():
+        assert getattr(model.auto, name) == value
+    frame = pd.read_csv("braided-run/forecasts.csv")
+    assert len(frame) == 59 * 3
+    numbers = frame[["forecast", "low", "high"]].to_numpy()
+    assert np.nanmin(numbers) >= expected.get("low", -np.inf)
+    assert np.nanmax(numbers) <= expected.get("high", np.inf)
+    assert model.record.has("nothing shared") == ("--compare" in options)
+    assert "Auto: " in printed
+    shown = called(monkeypatch, capsys, "inspect", "braided-run/model.braided")
+    assert shown[0] == 0, shown[2]
+    code, ahead, said = called(monkeypatch, capsys, "forecast", "braided-run/model.braided", "--format", "json")
+    assert code == 0, said
+    assert [json.loads(line)["forecast"] for line in ahead.splitlines()] == model.ahead().forecast.tolist()
+
+
+REFUSED = {
+    "--season 'weekly': write numbers of rounds, such as 7,365.25, or none": ("--season", "weekly"),
+    "a season has 1 steps: give a length between": ("--season", "1"),
+    "give at most 4, each once": ("--season", "7,7"),
+    "no timezone 'Melborne': did you mean 'Australia/Melbourne'?": ("--timezone", "Melborne"),
+    "no holidays of 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),
+    "low is 5 and high is 1: give a low that is below high": ("--min", "5", "--max", "1"),
+    "low is nan: it must be finite": ("--min", "nan"),
+    "--tune has no meaning for Auto": ("--tune", "0.3"),
+    "--lags has no meaning for Auto": ("--lags", "3"),
+    "--log has no meaning for Auto": ("--log",),
+    "--keep-constant has no meaning for Auto": ("--keep-constant",),
+    "--parameters has no meaning for Auto": ("--parameters", "penalty=10"),
+    "auto needs no tuning": ("--method", "auto,wrls"),
+    "seasons, time zone, holidays, bounds and comparison belong to Auto": ("--method", "wrls", "--season", "7"),
+}
+NEVER_FOR_LINES = ("--tune", "--keep-constant")
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items(), ids=list(REFUSED))
+@pytest.mark.parametrize("command", ["run", "live"])
+def test_options_that_make_no_sense_are_refused_in_a_line_and_nothing_is_left(
+    table, tmp_path, monkeypatch, capsys, command, message, options
+):
+    if command == "live" and options[0] in NEVER_FOR_LINES:
+        pytest.skip("no option of lines")
+    files = ["mine.csv"] if command == "run" else []
+    code, printed, said = called(monkeypatch, capsys, command, *files, *options, lines=[])
+    assert (code, printed) == (2, "")
+    assert message in said
+    assert said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize(
+    "option", [("--season", "7"), ("--timezone", "UTC"), ("--holidays", "AU"), ("--min", "0"), ("--compare",)]
+)
+def test_a_saved_model_keeps_what_it_was_told(table, monkeypatch, capsys, option):
+    assert called(monkeypatch, capsys, "run", "mine.csv")[0] == 0
+    model = "braided-run/model.braided"
+    code, _, said = called(monkeypatch, capsys, "run", "mine.csv", "--model", model, "--out", "other", *option)
+    assert (code, f"{option[0]} has no meaning for a run from a saved model: leave it out" in said) == (2, True)
+
+
+def test_the_warm_up_is_no_option_of_auto(monkeypatch, capsys):
+    code, _, said = called(monkeypatch, capsys, "live", "--warm-up", "50", lines=[])
+    assert (code, "--warm-up has no meaning for Auto, which tunes nothing: leave it out" in said) == (2, True)
+
+
+def test_a_tuned_method_is_still_tuned(tmp_path, monkeypatch, capsys):
+    written(tmp_path / "mine.csv", steps=120)
+    monkeypatch.chdir(tmp_path)
+    code, printed, said = called(
+        monkeypatch, capsys, "run", "mine.csv", "--method", "wrls", "--lags", "2", "--jobs", "1"
+    )
+    assert code == 0, said
+    assert "Chosen from" in printed
+    code, printed, said = called(monkeypatch, capsys, "tune", "mine.csv", "--lags", "2", "--jobs", "1")
+    assert code == 0, said
+    assert json.loads((tmp_path / "tuned.json").read_text())["best"]["method"] in (
+        "mt-wrls",
+        "mt-wrls-neighbours",
+        "wrls",
+        "wrls-neighbours",
+    )
+
+
+def test_lines_are_forecast_from_the_second_round_on(tmp_path, monkeypatch, capsys):
+    lines = lines_of(field(steps=40))
+    options = ("live", "--min", "0", "--holidays", "PT", "--save", tmp_path / "whole")
+    code, printed, said = called(monkeypatch, capsys, *options, lines=lines)
+    assert code == 0, said
+    made = [json.loads(line) for line in printed.splitlines()]
+    assert len(made) == 39 * 4
+    assert made[0]["time"] == "2012-01-01T00:10:00"
+    assert min(one["forecast"] for one in made) >= 0.0
+    assert made[-1]["low"] is not None
+    model = bd.load(tmp_path / "whole")
+    assert isinstance(model, AutoEngine)
+    assert (model.auto.low, model.auto.holidays, model.rounds) == (0.0, "PT", 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [2, 4 * 3 + 1, 4 * 25 + 2], ids=["first round", "first rounds", "later"])
+def test_a_run_of_lines_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypatch, capsys, cut):
+    lines = lines_of(field(steps=40))
+    code, expected, _ = called(monkeypatch, capsys, "live", "--save", tmp_path / "whole", lines=lines)
+    assert code == 0
+    command = [sys.executable, "-m", "braided", "live", "--save", str(tmp_path / "model")]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        process.stdin.write("\n".join([*lines[:cut], "nonsense", ""]))
+        process.stdin.flush()
+        while f"line {cut + 1} " not in process.stderr.readline():  # until all lines before it are taken
+            pass
+        process.terminate()
+        printed, said = process.communicate()
+    assert process.returncode == 130
+    code, more, said = called(monkeypatch, capsys, "live", "--save", tmp_path / "model", lines=lines[cut:])
+    assert code == 0, said
+    assert "going on from" in said
+    assert printed + more == expected
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_methods_list_auto(monkeypatch, capsys):
+    code, printed, _ = called(monkeypatch, capsys, "methods")
+    assert (code, "auto" in printed) == (0, True)
