@@ -63,7 +63,7 @@ def test_options_reach_auto(table, monkeypatch, capsys, options, expected):
     numbers = frame[["forecast", "low", "high"]].to_numpy()
     assert np.nanmin(numbers) >= expected.get("low", -np.inf)
     assert np.nanmax(numbers) <= expected.get("high", np.inf)
-    assert model.record.has("nothing shared") == ("--compare" in options)
+    assert model.record.has("without sharing") == ("--compare" in options)
     assert "Auto: " in printed
     shown = called(monkeypatch, capsys, "inspect", "braided-run/model.braided")
     assert shown[0] == 0, shown[2]
@@ -74,11 +74,11 @@ def test_options_reach_auto(table, monkeypatch, capsys, options, expected):
 
 REFUSED = {
     "--season 'weekly': write numbers of rounds, such as 7,365.25, or none": ("--season", "weekly"),
-    "a season has 1 steps: give a length between": ("--season", "1"),
+    "a season (--season) has 1 rounds: give a length between": ("--season", "1"),
     "give at most 4, each once": ("--season", "7,7"),
     "no timezone 'Melborne': did you mean 'Australia/Melbourne'?": ("--timezone", "Melborne"),
     "no holidays of 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),
-    "low is 5 and high is 1: give a low that is below high": ("--min", "5", "--max", "1"),
+    "low (--min) is 5 and high (--max) is 1: give a low that is below high": ("--min", "5", "--max", "1"),
     "low is nan: it must be finite": ("--min", "nan"),
     "--tune has no meaning for Auto": ("--tune", "0.3"),
     "--lags has no meaning for Auto": ("--lags", "3"),
@@ -86,7 +86,12 @@ REFUSED = {
     "--keep-constant has no meaning for Auto": ("--keep-constant",),
     "--parameters has no meaning for Auto": ("--parameters", "penalty=10"),
     "auto needs no tuning": ("--method", "auto,wrls"),
-    "seasons, time zone, holidays, bounds and comparison belong to Auto": ("--method", "wrls", "--season", "7"),
+    "season, timezone, holidays, bounds, sharing, compare and members are options of Auto": (
+        "--method",
+        "wrls",
+        "--season",
+        "7",
+    ),
 }
 NEVER_FOR_LINES = ("--tune", "--keep-constant")
 

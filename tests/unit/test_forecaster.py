@@ -116,7 +116,7 @@ def test_options_reach_the_engine():
     assert forecaster.engine.ensemble.seasons.lengths == (7.0,)
     assert np.nanmin(made.low) >= 0.0
     assert np.nanmax(made.high) <= 8.0
-    assert forecaster.record.has("nothing shared")
+    assert forecaster.record.has("without sharing")
     assert forecaster.engine.coverage == 0.5
     alone, _ = made_by(times, values, tasks, season=(), sharing=False)
     assert alone.engine.ensemble.seasons.lengths == ()
@@ -246,7 +246,7 @@ def test_nothing_is_known_at_first():
         ({"bounds": (2.0, 1.0)}, "is 2 and high .--max. is 1"),
         ({"interval": 1.0}, "coverage is 1"),
         ({"method": "mt-wrl"}, "did you mean 'mt-wrls'"),
-        ({"method": "wrls", "timezone": "Europe/Lisbon"}, "belong to Auto: leave them out, or the methods"),
+        ({"method": "wrls", "timezone": "Europe/Lisbon"}, "are options of Auto: leave them out, or use Auto"),
         ({"timezone": "Lisbon"}, "did you mean 'Europe/Lisbon'"),
         ({"members": ["x"]}, "give members of Auto"),
     ],
