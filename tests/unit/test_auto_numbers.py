@@ -104,6 +104,16 @@ def test_a_member_forecasts_as_filters_learned_by_hand(member):
         runner.learn(rounds.one(i))
 
 
+def test_last_residuals_stand_in_the_order_that_saved_filters_rely_on():
+    start, rounds = rounds_of_three()
+    y = rounds.y
+    expected = [
+        [[residual_of(y, 0.0 * y, i - lag, stream) for stream in (t, *ALIKE[t]) for lag in (1, 2)] for t in range(3)]
+        for i in range(len(y))
+    ]
+    np.testing.assert_array_equal(MEMBERS[6].start(start)._last_residuals(y), expected)
+
+
 # The weights at the start, and from one head to the next -------------------------------------------------------------
 
 
