@@ -178,14 +178,14 @@ def catch(monkeypatch):
 @pytest.mark.parametrize("bounds", [(None, None), (2.0, 9.0)], ids=["free", "bounded"])
 def test_the_record_holds_the_errors_of_all_contenders_in_constant_units(monkeypatch, bounds):
     times, values, tasks = walks(300, 4, missing=0.05)
-    values = late(values) * [1.0, 1.0, 1.0, 3.0]
+    values = late(values)[:, [2, 0, 1, 3]] * [1.0, 1.0, 1.0, 3.0]  # the first column comes second to last
     values[120:] = values[120:] * 4.0 - 10.0  # other units at the next head
     low, high = (-np.inf, np.inf) if bounds[0] is None else bounds
     caught = catch(monkeypatch)
     engine = AutoEngine(Auto(FEW.members, low=bounds[0], high=bounds[1], compares=True))
     made = engine.advance(times, values, tasks)
     comes = 209 + int(np.flatnonzero(np.cumsum(~np.isnan(values[209:, 3])) == 20)[0]) + 1  # with its 20th value
-    since = [20, 20, 50, comes]  # scored; their units are measured on the rounds before
+    since = [50, 20, 20, comes]  # scored; their units are measured on the rounds before
     scale = [Units.measure(values[:r, [t]]).scale[0] for t, r in enumerate(since)]
     np.testing.assert_allclose(engine.record.scale, scale, rtol=1e-12)
     expected, counts = {name: np.zeros(4) for name in engine.record.contenders}, np.zeros(4)
@@ -202,15 +202,15 @@ def test_the_record_holds_the_errors_of_all_contenders_in_constant_units(monkeyp
     for sharing, rounds, pieces, units in caught:
         for i in range(len(rounds.stamps)):
             row = first[sharing] + i
-            for t in np.flatnonzero(~np.isnan(values[row])) if row >= 20 else ():
-                if row < since[t] or t >= rounds.values.shape[1]:
+            for place, t in enumerate(engine.places[: rounds.values.shape[1]]):
+                if row < since[t] or np.isnan(values[row, t]):
                     continue
                 if not sharing:
-                    add("without sharing", row, t, pieces.forecast[i, t])
+                    add("without sharing", row, t, pieces.forecast[i, place])
                     continue
                 last = next(value for value in values[row - 1 :: -1, t] if not np.isnan(value))
-                for name, change in zip(engine.ensemble.names, pieces.members[i, t], strict=True):
-                    add(name, row, t, last + (0.0 if np.isnan(change) else change) * units[t])
+                for name, change in zip(engine.ensemble.names, pieces.members[i, place], strict=True):
+                    add(name, row, t, last + (0.0 if np.isnan(change) else change) * units[place])
         first[sharing] += len(rounds.stamps)
     assert first == {True: 300, False: 300}
     assert engine.record.rounds == 280
