@@ -21,6 +21,11 @@ from tests.reference.auto import obvious_features, obvious_mixture, obvious_rule
 N, T, EXTRAS = 60, 4, 2
 
 
+def rows_of(calendar, part):
+    """Some rounds of a calendar."""
+    return Calendar(*(array[part] for array in calendar))
+
+
 class Case:
     """Streams with neighbours, seasons, gaps in time and further columns."""
 
@@ -62,7 +67,7 @@ class Case:
         for first, end in zip([0, *cuts], [*cuts, N], strict=True):
             part = slice(first, end)
             piece = Described(*(array[part] for array in made))
-            progressive_inplace(panel, self.ties, self.calendar.rows(part), levels[part], self.given[part], piece)
+            progressive_inplace(panel, self.ties, rows_of(self.calendar, part), levels[part], self.given[part], piece)
         return made, panel
 
     def obvious(self, r, t):
@@ -133,7 +138,7 @@ def test_the_next_round_is_described_as_it_will_be():
         progressive_inplace(
             panel,
             case.ties,
-            case.calendar.rows(part),
+            rows_of(case.calendar, part),
             case.levels[part],
             case.given[part],
             Described(*(np.empty_like(array[part]) for array in made)),
