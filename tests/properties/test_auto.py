@@ -105,6 +105,9 @@ def cases():
     yield "an hour left out", lambda auto: utc(Auto(auto.members, **local)), (times, values, tasks), None
     often = np.cumsum(np.resize([10, 10, 1, 2, 3, 4, 5], ROUNDS))  # many rounds in a season of four steps
     yield "steps of any length", lambda auto: AutoEngine(Auto(auto.members, (4,))), (often, values, tasks), None
+    times, values, tasks = walks(ROUNDS, 40, missing=0.05)
+    values[:205, 37:] = np.nan
+    yield "on a sparse graph", lambda auto: AutoEngine(Auto(FEW.members)), (times, values, tasks), None
     yield "compared", lambda auto: AutoEngine(Auto(auto.members, compares=True)), by_days(ROUNDS), None
 
 
@@ -135,6 +138,21 @@ def test_cut_anywhere_saved_and_loaded_it_goes_on_to_the_bit(case):
     same(expected, made)
     same(whole.ahead(), again.ahead())
     assert repr(whole) == repr(again)
+
+
+def test_of_many_streams_less_is_measured_and_nothing_is_kept(monkeypatch):
+    for module in ("engine", "ensemble"):
+        monkeypatch.setattr(f"braided.forecasting.auto.{module}.MANY_STREAMS", 10)
+    times, values, tasks = walks(ROUNDS, 12, missing=0.05)
+    values[:150, 10], values[:210, 11] = np.nan, np.nan  # join one by one
+    whole = AutoEngine(Auto())
+    expected = whole.advance(times, values, tasks)
+    assert whole.ensemble.n_learners < 10
+    assert len(whole.places) == 12
+    assert not whole._head
+    cut, made = in_pieces(AutoEngine(Auto()), times, values, tasks, range(1, ROUNDS, 3), saves=True)
+    same(expected, made)
+    same(whole.ahead(), cut.ahead())
 
 
 def test_without_sharing_no_stream_moves_another():
