@@ -30,35 +30,31 @@ def seen(monkeypatch):
 
 
 def until(made, time):
-    """The forecasts before a time, round by round."""
-    columns = (made.times, made.forecast, made.low, made.high, made.actual)
-    return [column[made.times < time] for column in columns], [
-        t for t, at in zip(made.tasks, made.times, strict=True) if at < time
-    ]
+    """The forecasts up to a time by time and task, and the values before it."""
+    rows = zip(made.times, made.tasks, made.forecast, made.low, made.high, made.actual, strict=True)
+    return {(at, task): (*ends, actual if at < time else None) for at, task, *ends, actual in rows if at <= time}
 
 
 def insist_blind(auto, kind, rounds, seen):
-    """Change all values after some rounds, append rows, and add a stream: nothing before them may move by a bit."""
+    """Change all from some round on, append rows, and add a stream: nothing up to that round may move by a bit."""
     times, values, tasks = walks(ROUNDS, 4, missing=0.05, kind=kind)
-    values = late(values) + 50.0  # so that all are positive
+    values, extras = late(values) + 50.0, np.cos(values)[:, :, None]  # so that all values are positive
     times = times.copy()
     times[40:] += 3
     times[130:] += 7
-    whole, expected = AutoEngine(auto).advance(times, values, tasks), seen.copy()
+    whole, expected = AutoEngine(auto, n_extras=1).advance(times, values, tasks, extras), seen.copy()
     assert len(expected) == ROUNDS - HEADS[0]
     rng = np.random.default_rng(1)
     for r in rounds:
         end = min(next((head for head in HEADS if head > r), ROUNDS) + 8, ROUNDS)
-        other = np.column_stack([values[:end], np.full(end, np.nan)])
-        other[r:] = rng.normal(scale=1e3, size=other[r:].shape)
+        other, more = (np.insert(one[:end], 4, np.nan, axis=1) for one in (values, extras))
+        other[r:], more[r:] = rng.normal(scale=1e3, size=other[r:].shape), rng.normal(size=more[r:].shape)
         seen.clear()
-        made = AutoEngine(auto).advance(times[:end], other, (*tasks, "new"))
+        made = until(AutoEngine(auto, n_extras=1).advance(times[:end], other, (*tasks, "new"), more), times[r])
         assert len(seen) == end - HEADS[0]
-        (one, its), (two, others) = until(whole, times[r]), until(made, times[r])
-        assert its == others
-        for a, b in zip(one, two, strict=True):
-            np.testing.assert_array_equal(a, b, f"{kind}, after {r} rounds")
-        for a, b in zip(expected[: max(r - HEADS[0], 0)], seen, strict=False):
+        for place, row in until(whole, times[r]).items():
+            np.testing.assert_equal(made[place], row, f"{kind}, after {r} rounds, {place}")
+        for a, b in zip(expected[: max(r + 1 - HEADS[0], 0)], seen, strict=False):
             for part, its_part in zip(a, b, strict=True):
                 np.testing.assert_array_equal(part, its_part, f"{kind}, after {r} rounds")
 
@@ -78,9 +74,8 @@ def test_the_first_rounds_alone_give_the_same():
     times, values, tasks = walks(ROUNDS, 4, missing=0.05)
     whole = AutoEngine(Auto()).advance(times, late(values), tasks)
     for r in LOOKED_AT:
-        made = AutoEngine(Auto()).advance(times[:r], late(values)[:r], tasks)
-        for a, b in zip(until(whole, times[r])[0], until(made, times[r])[0], strict=True):
-            np.testing.assert_array_equal(a, b, str(r))
+        made = AutoEngine(Auto()).advance(times[: r + 1], late(values)[: r + 1], tasks)
+        np.testing.assert_equal(until(made, times[r]), until(whole, times[r]), str(r))
 
 
 def by_days(rounds, **given):
@@ -105,6 +100,9 @@ def cases():
     yield "an hour left out", lambda auto: utc(Auto(auto.members, **local)), (times, values, tasks), None
     often = np.cumsum(np.resize([10, 10, 1, 2, 3, 4, 5], ROUNDS))  # many rounds in a season of four steps
     yield "steps of any length", lambda auto: AutoEngine(Auto(auto.members, (4,))), (often, values, tasks), None
+    times, values, tasks = walks(ROUNDS, 40, missing=0.05)
+    values[:205, 37:] = np.nan
+    yield "on a sparse graph", lambda auto: AutoEngine(Auto(FEW.members)), (times, values, tasks), None
     yield "compared", lambda auto: AutoEngine(Auto(auto.members, compares=True)), by_days(ROUNDS), None
 
 
@@ -135,6 +133,21 @@ def test_cut_anywhere_saved_and_loaded_it_goes_on_to_the_bit(case):
     same(expected, made)
     same(whole.ahead(), again.ahead())
     assert repr(whole) == repr(again)
+
+
+def test_of_many_streams_less_is_measured_and_nothing_is_kept(monkeypatch):
+    for module in ("engine", "ensemble"):
+        monkeypatch.setattr(f"braided.forecasting.auto.{module}.MANY_STREAMS", 10)
+    times, values, tasks = walks(ROUNDS, 12, missing=0.05)
+    values[:150, 10], values[:210, 11] = np.nan, np.nan  # join one by one
+    whole = AutoEngine(Auto())
+    expected = whole.advance(times, values, tasks)
+    assert whole.ensemble.n_learners < 10
+    assert len(whole.places) == 12
+    assert not whole._head
+    cut, made = in_pieces(AutoEngine(Auto()), times, values, tasks, range(1, ROUNDS, 3), saves=True)
+    same(expected, made)
+    same(whole.ahead(), cut.ahead())
 
 
 def test_without_sharing_no_stream_moves_another():
