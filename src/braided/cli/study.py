@@ -76,7 +76,7 @@ def study(
         return
     out = out or STUDY_OUT
     began = perf_counter()
-    names = split(methods) or (QUICK if quick else ())
+    names = split(methods) or (QUICK if quick else None)
     panels = [open_panel(name, seed) for name in data or STUDIED]
     count = windows or (QUICK_WINDOWS if quick else WINDOWS)
     plans = [plan_for(panel, count, seed, names) for panel in panels]  # before anything is run

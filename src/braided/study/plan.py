@@ -83,10 +83,10 @@ def splits_of(length: int) -> dict[str, int]:
     return {name: round(share * length) for name, share in TUNING_SHARES.items()}
 
 
-def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] = ()) -> Plan:
+def plan_for(panel: Panel, windows: int = WINDOWS, seed: int = 0, methods: tuple[str, ...] | None = None) -> Plan:
     """Return the plan for a panel: the paper's, or that for yearly incomes; `windows` windows, or as many as fit."""
     count(windows, "windows")
-    plan = Plan(panel.name, starts=(), seed=seed, methods=methods or methods_on_samples())
+    plan = Plan(panel.name, starts=(), seed=seed, methods=methods_on_samples() if methods is None else methods)
     if panel.name == "us-incomes":
         return _incomes(plan, len(panel.times))
     _insist_squares_fit(panel)
