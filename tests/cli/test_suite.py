@@ -29,7 +29,7 @@ def finished(tmp_path_factory):
 def test_it_prints_methods_by_panels_and_writes_the_same_into_its_folder(finished):
     folder, printed = finished
     report = (folder / "out" / "report.md").read_text("utf-8")
-    for title in ("Best rule", "One filter per stream", "MT-WRLS + neighbours, tuned", "Auto"):
+    for title in ("Best rule", "One filter per stream", "Best of four tuned methods", "Auto"):
         assert title in printed
         assert title in report
     assert "LightGBM" not in printed
