@@ -24,7 +24,7 @@ from braided._compiled.intervals import LOG_FACTOR
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.copies import find_copies
-from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, Stretch
+from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, Stretch, rounds_at_once
 from braided.forecasting.auto.seasons import Seasons, is_weekend
 from braided.forecasting.clock import DAY, GAP_FACTOR, LARGEST_STAMP, NEVER, Clock
 from braided.forecasting.curve import BINS, Curve
@@ -189,9 +189,9 @@ class AutoEngine(Engine):
     ) -> list[Forecasts]:
         values, more = self._arranged(keys, table, extras)
         made: list[Forecasts] = []
-        first = 0
+        first, most = 0, rounds_at_once(values.shape[1])
         while first < len(stamps):
-            end = self._next_join(values, first, min(len(stamps), first + self._rounds_to_head()))
+            end = self._next_join(values, first, min(len(stamps), first + self._rounds_to_head(), first + most))
             part = np.s_[first:end]
             made.append(self._learn(stamps[part], values[part], more[part], record))
             if self._is_head():

@@ -67,9 +67,9 @@ class Made(NamedTuple):
     weights: Floats  # (n, K) mean over the streams
 
 
-def joined(pieces: Sequence[Made]) -> Made:
-    """Return consecutive forecasts as one."""
-    return pieces[0] if len(pieces) == 1 else Made(*map(np.concatenate, zip(*pieces, strict=True)))
+def rounds_at_once(n_streams: int) -> int:
+    """Return how many rounds to describe together, so that memory does not grow with the rounds."""
+    return max(SAMPLES_AT_ONCE // max(n_streams, 1), 1)
 
 
 @final
@@ -114,7 +114,9 @@ class Ensemble:
         ensemble = cls(views, members, seasons, sharing)
         ensemble._prefer_learners(n_rounds)
         goes_on = before is not None and before.names == ensemble.names
-        ensemble.advance(head, learns_weights=not goes_on)
+        size = rounds_at_once(n_streams)
+        for first in range(0, n_rounds, size):
+            ensemble.advance(head.rows(slice(first, first + size)), learns_weights=not goes_on)
         if goes_on and before is not None:
             ensemble._take_weights(before)
         ensemble.used[:] = 0.0
@@ -169,11 +171,6 @@ class Ensemble:
 
     def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
         """Forecast each round before it is learned."""
-        size = max(SAMPLES_AT_ONCE // self.n_streams, 1)
-        pieces = [rounds.rows(slice(first, first + size)) for first in range(0, len(rounds.stamps), size)]
-        return joined([self._advance(piece, learns_weights) for piece in pieces])
-
-    def _advance(self, rounds: Stretch, learns_weights: bool) -> Made:
         calendar = self._calendar(rounds)
         described = [view.describe(calendar, rounds.values, rounds.given) for view in self.views]
         changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=False)

@@ -36,6 +36,7 @@ Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
 Split: TypeAlias = Literal["", "phase", "phase, day off"]
 Scale: TypeAlias = Literal["plain", "asinh"]
 
+TOLERANCE = 0.01  # of the local solver, in typical innovations; a finer one takes longer, and gains nothing
 ROBUST = 5.0  # deviations beyond which an error counts for less
 CLIP_SCALED_AT = 10.0  # of targets in units of their own typical size
 RESIDUAL_LAGS = 2
@@ -241,7 +242,7 @@ class LinearRunner(Runner):
         if member.sharing == "tied":
             forgetting = Exponential(member.forgetting, per="round")
             solver: Literal["local", "auto"] = "local" if graph.is_sparse else "auto"
-            return MTWRLS(graph, d, member.penalty, forgetting, solver=solver, **robust)
+            return MTWRLS(graph, d, member.penalty, forgetting, solver=solver, tolerance=TOLERANCE, **robust)
         is_pooled = member.sharing == "pooled"
         forgetting = Exponential(member.forgetting ** (1.0 / graph.n_tasks if is_pooled else 1.0), per="task")
         filters = range(self.n_bins * (1 if is_pooled else graph.n_tasks))
