@@ -56,6 +56,15 @@ def test_gaps_are_counted_however_rounds_come(cuts):
 # Streams that come late, or seldom ----------------------------------------------------------------------------------
 
 
+def test_weights_are_learned_of_a_stream_that_is_there_every_other_round():
+    times, values, tasks = walks(260, 3)
+    values[1::2, 2] = np.nan
+    engine = AutoEngine(FEW)
+    engine.advance(times, values, tasks)
+    regrets = engine.ensemble.mixture.regrets
+    assert (regrets[:2, 2] > 0.0).any()  # though it never has a change from one round to the next
+
+
 @pytest.mark.parametrize("cuts", [[], range(1, 1000)], ids=["whole", "one by one"])
 @pytest.mark.parametrize("first", [0, 300])
 def test_streams_with_times_of_their_own_are_let_in_once_they_have_enough_values(cuts, first):

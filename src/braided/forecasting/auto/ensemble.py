@@ -176,8 +176,8 @@ class Ensemble:
         changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=False)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
-        if learns_weights:
-            mix_inplace(self.mixture, changes, described[0].y, mixed)
+        if learns_weights:  # from every value, after a missing one too
+            mix_inplace(self.mixture, changes, self.views[0].inward(rounds.values) - described[0].last, mixed)
         return self._made(described[0].last, changes, mixed)
 
     def ahead(self, rounds: Stretch) -> Made:

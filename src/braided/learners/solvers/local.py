@@ -51,7 +51,7 @@ from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers, insist_offsets
 
 ONE, OPENS, NOTHING = np.ones(1, np.int64), np.ones(1, np.bool_), np.empty(0)  # of a batch of one sample
-THREADED = 20_000  # tasks from which a round is worth more than one thread
+THREADED = 2_000_000  # numbers in P from which a round is worth more than one thread
 MOST_THREADS = 4  # memory bandwidth bounds a round, and more threads do not help
 
 
@@ -92,7 +92,7 @@ class LocalSolver:
         setting, room, n, done = self.setting, self._room_of(state), len(state.weights), 0
         fades, batch = self._fades(batch.clock), batch._replace(tasks=state.places[batch.tasks])
         job = Job(batch, fades, np.empty(len(fades)), mean, std, setting.robust, setting.tolerance)
-        if n < THREADED or len(fades) <= SOLVE_FROM * n:  # no group is worth threads
+        if state.covariance.size < THREADED or len(fades) <= SOLVE_FROM * n:  # no group is worth threads
             return progressive_inplace(state, room, job, 0, len(batch.ends))
         large = np.diff(batch.ends, prepend=0) > SOLVE_FROM * n
         cuts = np.flatnonzero(np.diff(large, prepend=~large[:1]) | large)  # each large group, and runs of others
