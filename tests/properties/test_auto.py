@@ -144,7 +144,7 @@ def test_of_many_streams_less_is_measured_and_nothing_is_kept(monkeypatch):
     expected = whole.advance(times, values, tasks)
     assert whole.ensemble.n_learners < 10
     assert len(whole.places) == 12
-    assert not whole._head
+    assert not whole._head.parts
     cut, made = in_pieces(AutoEngine(Auto()), times, values, tasks, range(1, ROUNDS, 3), saves=True)
     same(expected, made)
     same(whole.ahead(), cut.ahead())

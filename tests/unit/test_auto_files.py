@@ -44,20 +44,20 @@ SPOILT = {  # what does not fit the rest
     "more rounds than the head": lambda engine: setattr(engine, "rounds", 100),
     "a record of others": lambda engine: setattr(engine, "record", Record.blank(engine.record.scale)),
     "a record of fewer": lambda engine: setattr(engine, "record", Record.blank(np.ones(2), engine.record.contenders)),
-    "no head": lambda engine: engine._head.clear(),
-    "a head that ends early": lambda engine: engine._head.pop(),
+    "no head": lambda engine: engine._head.parts.clear(),
+    "a head that ends early": lambda engine: engine._head.parts.pop(),
     "no ensemble": lambda engine: setattr(engine, "ensemble", None),
     "no places": lambda engine: setattr(engine, "places", engine.places[:0]),
     "a place twice": lambda engine: engine.places.__setitem__(0, 1),
     "a place beyond": lambda engine: engine.places.__setitem__(0, 7),
-    "nobody waits": lambda engine: engine._waiting.clear(),
-    "somebody waits who is in": lambda engine: engine._waiting.update({0: np.empty(0)}),
+    "nobody waits": lambda engine: engine._newcomers.values.clear(),
+    "somebody waits who is in": lambda engine: engine._newcomers.values.update({0: np.empty(0)}),
     "no clock": lambda engine: setattr(engine, "_clock", None),
     "no time": lambda engine: setattr(engine, "last_stamp", -(2**63)),
     "last values": lambda engine: setattr(engine, "_last", engine._last[:1]),
     "an endless value": lambda engine: engine._last.__setitem__(0, np.inf),
     "silence": lambda engine: setattr(engine, "_quiet", engine._quiet - 10**6),
-    "units of extras": lambda engine: setattr(engine, "_extras_units", np.ones((2, 1))),
+    "units of extras": lambda engine: setattr(engine._surroundings, "units", np.ones((2, 1))),
     "samples": lambda engine: setattr(engine, "_samples", -1),
     "a column twice": lambda engine: engine.columns.__setitem__(1, engine.columns[0]),
     "seasons": lambda engine: setattr(engine.ensemble, "seasons", Seasons((7.0,), 1)),
@@ -74,7 +74,7 @@ SPOILT = {  # what does not fit the rest
     "no weight": lambda engine: engine.ensemble.mixture.prior.__setitem__(0, 0.0),
     "no error": lambda engine: engine.ensemble.mixture.errors.__setitem__((0, 0), -1.0),
     "positions": lambda engine: setattr(engine.ensemble, "positions", engine.ensemble.positions[:3]),
-    "times of the head": lambda engine: engine._head[0].stamps.__setitem__(0, 2**60),
+    "times of the head": lambda engine: engine._head.parts[0].stamps.__setitem__(0, 2**60),
     "no prior": lambda engine: engine.ensemble.mixture.prior.__setitem__(0, np.nan),
     "used": lambda engine: setattr(engine.ensemble, "used", engine.ensemble.used[:, :1]),
     "rounds of the ensemble": lambda engine: setattr(engine.ensemble, "rounds", -5),
@@ -110,10 +110,10 @@ def test_an_engine_that_compares_has_two_ensembles_of_the_same_streams(rounds):
 
 def test_after_the_first_rounds_none_are_kept_and_those_who_wait_have_few_values():
     engine = engine_after(210)
-    engine._waiting[3] = np.arange(30.0)
+    engine._newcomers.values[3] = np.arange(30.0)
     insist_refused(engine)
     engine = engine_after(210)
-    engine._waiting[3] = np.full(9999, np.nan)
+    engine._newcomers.values[3] = np.full(9999, np.nan)
     insist_refused(engine)
     engine = engine_after(210)
     engine._clock = Clock(7, 7)

@@ -24,18 +24,19 @@ from braided._compiled.intervals import LOG_FACTOR
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.copies import find_copies
-from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, Stretch, rounds_at_once
-from braided.forecasting.auto.seasons import Seasons, is_weekend
-from braided.forecasting.clock import DAY, GAP_FACTOR, LARGEST_STAMP, NEVER, Clock
+from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, rounds_at_once
+from braided.forecasting.auto.first_rounds import FirstRounds, Part
+from braided.forecasting.auto.newcomers import LONGEST_WAIT, Newcomers
+from braided.forecasting.auto.seasons import Seasons
+from braided.forecasting.auto.surroundings import Stretch, Surroundings
+from braided.forecasting.clock import NEVER, Clock
 from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
-from braided.forecasting.engine import MADE_BY_HAND, Engine, widened
+from braided.forecasting.engine import MADE_BY_HAND, Engine
 from braided.forecasting.forecasts import Forecasts
-from braided.forecasting.holidays import holiday_flags
 from braided.forecasting.origin import Origin
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
 from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
-from braided.forecasting.zones import local_stamps
 from braided.graph import TaskGraph, TaskKey
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers
@@ -43,11 +44,8 @@ from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds
 HEADS = (5, 20, 50, 100, 200)  # rounds on which everything is measured again
 HEADS_OF_MANY = (5, 20, 100)
 SCORED_FROM = 20  # rounds
-JOIN_AFTER = 20  # values
 LEAST_VALUES = 2  # at the last head, a tenth of its rounds
 SILENT_AFTER = 11  # rounds without a value
-LONGEST_WAIT = 2000  # rounds that are remembered of a stream that has not joined
-CLIP_EXTRAS_AT = 10.0  # deviations
 ALONE = "without sharing"  # the contender
 ONE_FILTER = "own past"  # the member that is one filter per stream
 
@@ -92,13 +90,13 @@ class AutoEngine(Engine):
         self.copies: tuple[tuple[int, ...], ...] = ()  # groups of columns that are copies of each other
         self.weights: Curve | None = None  # of members and rules, mean over the streams, since scores began
         self._clock = Clock()
-        self._head: list[Stretch] = []  # the first rounds, of all columns, until everything is measured
-        self._waiting: dict[int, Floats] = {}  # by column: the values of streams that have not joined yet
+        self._head = FirstRounds()  # of all columns, until everything is measured
+        self._newcomers = Newcomers()
+        self._surroundings = Surroundings(auto, origin.is_utc, n_extras)
         self._last: Floats = np.empty(0)  # last known value of each column
         self._has_changed: Flags = np.empty(0, np.bool_)  # whether it ever had another; till then it stays as it is
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
         self._last_extras: Floats = np.empty((0, n_extras))
-        self._extras_units: Floats = np.array([np.zeros(n_extras), np.ones(n_extras)])  # centres and scales
         self._samples = 0
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
@@ -151,7 +149,7 @@ class AutoEngine(Engine):
     @property
     def waiting(self) -> list[TaskKey]:
         """The streams that have too few values to join, for which "no change" is forecast."""
-        return [self.columns[place] for place in sorted(self._waiting)]
+        return [self.columns[place] for place in sorted(self._newcomers.values)]
 
     def forget_record(self) -> None:
         """Begin a new record of errors, and of the members' weights; what was learned stays."""
@@ -168,7 +166,7 @@ class AutoEngine(Engine):
         self._has_changed = np.append(self._has_changed, np.zeros(n, np.bool_))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
         self._last_extras = np.vstack([self._last_extras, np.full((n, self._n_extras), np.nan)])
-        self._waiting |= {place: np.empty(0) for place in range(len(self.columns) - n, len(self.columns))}
+        self._newcomers.meet(range(len(self.columns) - n, len(self.columns)))
 
     def ahead(self) -> Forecasts:
         """Forecast the round after the last, for every stream that had a value; nothing after one round only."""
@@ -191,14 +189,16 @@ class AutoEngine(Engine):
         made: list[Forecasts] = []
         first, most = 0, rounds_at_once(values.shape[1])
         while first < len(stamps):
-            end = self._next_join(values, first, min(len(stamps), first + self._rounds_to_head(), first + most))
+            end = min(len(stamps), first + self._rounds_to_head(), first + most)
+            if self._is_measured:
+                end = first + self._newcomers.next_join(values[first:end])
             part = np.s_[first:end]
             made.append(self._learn(stamps[part], values[part], more[part], record))
             if self._is_head():
                 self._measure()  # now, so that `ahead` forecasts as the next call will
-            if self._lets_join:
-                self._head = []
-            self._let_join()
+            if self._is_measured:
+                self._head = FirstRounds()
+                self._let_join()
             first = end
         return made
 
@@ -217,7 +217,7 @@ class AutoEngine(Engine):
 
     def _measure(self) -> None:
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
-        head = self._whole_head()
+        head = self._head.whole(len(self.columns))
         self._clock = Clock.measure(self._times(head.stamps))
         if self.rounds <= HEADS[-1]:  # the clock knows better now which steps are too long
             self.gaps = self.irregular = 0
@@ -226,12 +226,13 @@ class AutoEngine(Engine):
         enough = np.flatnonzero(there >= max(LEAST_VALUES, min(self.rounds, HEADS[-1]) // 10))
         new = np.setdiff1d(enough, self.places)
         if not self.places.size + new.size:
-            self._head = [head.rows(np.s_[-LONGEST_WAIT:])]
+            self._head.keep_last(LONGEST_WAIT, len(self.columns))
             return
-        self._let_in(new)
-        self._measure_extras(head.given)
-        seasons, auto, known = self._seasons(head), self.auto, head.given[:, self.places]
-        stretch = self._stretch(head.stamps, head.values[:, self.places], known, int(head.stamps[0]) - self._clock.step)
+        self._add_to_places(new)
+        self._surroundings.measure(head.extras)
+        seasons, auto, places = self._seasons(head), self.auto, self.places
+        before = int(head.stamps[0]) - self._clock.step
+        stretch = self._stretch(head.stamps, head.values[:, places], head.extras[:, places], before)
         self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
@@ -241,37 +242,18 @@ class AutoEngine(Engine):
         self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
 
-    def _let_in(self, new: Ints) -> None:
+    def _add_to_places(self, new: Ints) -> None:
         """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
         if len(self.places):
             self._calibration[new, LOG_FACTOR] = self._calibration[self.places, LOG_FACTOR].mean()
         self.places = np.append(self.places, new)
         for place in new.tolist():
-            del self._waiting[place]
+            del self._newcomers.values[place]
 
     def _times(self, stamps: Ints) -> Any:
         return stamps.view("datetime64[us]") if self.is_dated else stamps
 
-    def _whole_head(self) -> Stretch:
-        """The first rounds, of all columns seen by now."""
-        n_columns = len(self.columns)
-        parts = [
-            part._replace(
-                values=widened(part.values, n_columns - part.values.shape[1]),
-                given=widened(part.given, n_columns - part.values.shape[1]),
-            )
-            for part in self._head
-        ]
-        return Stretch(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def _measure_extras(self, extras: Floats) -> None:
-        rows = extras.reshape(extras.shape[0] * extras.shape[1], self._n_extras)
-        for k in range(self._n_extras):
-            known = rows[~np.isnan(rows[:, k]), k]
-            spread = float(known.std()) if len(known) else 0.0
-            self._extras_units[:, k] = known.mean() if len(known) else 0.0, spread if spread > 0.0 else 1.0
-
-    def _seasons(self, head: Stretch) -> Seasons:
+    def _seasons(self, head: Part) -> Seasons:
         lengths = self.auto.seasons
         if lengths is None and not self.is_dated:
             lengths = tuple(map(float, detect_seasons(Units.measure(head.values).inward(head.values))))
@@ -288,38 +270,26 @@ class AutoEngine(Engine):
         self.weights = Curve.blank(len(self.ensemble.names))
 
     @property
-    def _lets_join(self) -> bool:
-        """Whether streams join one by one, as the first rounds will not be measured again."""
+    def _is_measured(self) -> bool:
+        """Whether everything has been measured for the last time; from then on, streams join one by one."""
         return self.rounds >= HEADS[-1] and self.ensemble is not None
 
-    def _next_join(self, values: Floats, first: int, end: int) -> int:
-        """Where rounds must be cut, as a stream has enough values to join after them."""
-        for place, known in self._waiting.items() if self._lets_join else ():
-            rows = np.flatnonzero(~np.isnan(values[first:end, place]))
-            needed = JOIN_AFTER - np.count_nonzero(~np.isnan(known))
-            if len(rows) >= needed:
-                end = first + int(rows[needed - 1]) + 1
-        return end
-
     def _let_join(self) -> None:
-        """Let streams join that have enough values; before the last head, they join when everything is measured."""
-        if self.ensemble is None or not self._lets_join:
-            return
-        for place, values in sorted(self._waiting.items()):
-            if np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER:
-                for ensemble in filter(None, (self.ensemble, self.alone)):
-                    ensemble.join(values)
-                self._let_in(np.array([place]))
-                self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
+        """Let streams join that have enough values."""
+        for place, values in self._newcomers.ready():
+            for ensemble in filter(None, (self.ensemble, self.alone)):
+                ensemble.join(values)
+            self._add_to_places(np.array([place]))
+            assert self.ensemble is not None
+            self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
 
     def _learn(self, stamps: Ints, values: Floats, extras: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds between which nothing is measured and no stream joins."""
         n, places, before = len(stamps), self.places, self.last_stamp
         last, self._last = last_known(values, self._last)
         known, self._last_extras = last_known(extras, self._last_extras)
-        if not self._lets_join:
-            nothing = np.zeros(n, np.bool_)
-            self._head.append(Stretch(stamps, values, known, nothing, nothing))
+        if not self._is_measured:
+            self._head.parts.append(Part(stamps, values, known))
         forecast, deviation = last.copy(), np.full(values.shape, np.nan)
         made, alone = None, None
         if self.ensemble is not None:
@@ -341,12 +311,10 @@ class AutoEngine(Engine):
             self._add_scores(values, forecast, widths, one, made, alone)
         self._count(stamps)
         if self.rounds < HEADS[0] and self.rounds > 1:
-            self._clock = Clock.measure(self._times(np.concatenate([part.stamps for part in self._head])))
+            self._clock = Clock.measure(self._times(self._head.stamps))
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
-        self._waiting = {
-            place: np.append(held, values[:, place])[-LONGEST_WAIT:] for place, held in self._waiting.items()
-        }
+        self._newcomers.take_up(values)
         zero = np.zeros(len(rows))
         return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
 
@@ -390,32 +358,7 @@ class AutoEngine(Engine):
 
     def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
-        local = self._local(stamps)
-        centre, scale = self._extras_units
-        given = [np.clip(np.nan_to_num((extras - centre) / scale), -CLIP_EXTRAS_AT, CLIP_EXTRAS_AT)]
-        is_after_gap = np.diff(stamps, prepend=before) > GAP_FACTOR * self._clock.longest
-        is_day_off = np.zeros(len(stamps), np.bool_)
-        if self.is_dated:
-            is_day_off = is_weekend(local)
-        if self.auto.holidays is not None and self.is_dated:
-            flags = self._holidays(local, before)
-            given.append(np.repeat(flags[:, None], values.shape[1], axis=1))
-            is_day_off |= flags[:, 0] > 0.0
-        return Stretch(local, values, np.concatenate(given, axis=2), is_after_gap, is_day_off)
-
-    def _local(self, stamps: Ints) -> Ints:
-        """Return times on the clock that seasons follow."""
-        if self.auto.timezone is None or not (self.is_dated and self.origin.is_utc):
-            return stamps
-        return local_stamps(stamps, self.auto.timezone)
-
-    def _holidays(self, local: Ints, before: int) -> Floats:
-        """Return whether each round is on a holiday, and how that differs from the round before and a week ago."""
-        region = self.auto.holidays
-        assert region is not None
-        days = np.append(self._local(np.array([before])), local)
-        today, week_ago = (holiday_flags(times, region).astype(np.float64) for times in (days, days - 7 * DAY))
-        return np.column_stack([today[1:], np.diff(today), (today - week_ago)[1:]])
+        return self._surroundings.stretch(stamps, values, extras, before, self._clock, self.is_dated)
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 
@@ -442,9 +385,9 @@ class AutoEngine(Engine):
         state = common.pop("state")
         return common | {  # what may be empty comes before what is not, as `state` takes no array larger than the rest
             "last_extras": self._last_extras,
-            "extras_units": self._extras_units,
-            "head": [[part.given, part.values, part.stamps] for part in self._head],
-            "waiting": [list(self._waiting), list(self._waiting.values())],
+            "extras_units": self._surroundings.units,
+            "head": self._head.dump(),
+            "waiting": self._newcomers.dump(),
             "places": self.places,
             "ensembles": [one.dump() for one in (self.ensemble, self.alone) if one is not None],
             "state": state,
@@ -461,12 +404,9 @@ class AutoEngine(Engine):
         ensembles = [Ensemble.restore(one) for one in dumped["ensembles"]]
         engine.ensemble, engine.alone = (*ensembles, None, None)[:2]
         engine.places, engine._last_extras = dumped["places"], dumped["last_extras"]
-        engine._extras_units = dumped["extras_units"]
-        engine._waiting = dict(zip(*dumped["waiting"], strict=True))
-        engine._head = [
-            Stretch(stamps, values, given, *np.zeros((2, len(stamps)), np.bool_))
-            for given, values, stamps in dumped["head"]
-        ]
+        engine._surroundings.units = dumped["extras_units"]
+        engine._newcomers.restore(dumped["waiting"])
+        engine._head = FirstRounds.restore(dumped["head"])
         record = dumped["state"]["record"]
         insist_kinds(engine, origin=Origin, _clock=Clock)
         engine.record = record
@@ -483,15 +423,18 @@ class AutoEngine(Engine):
         if np.shape(self._has_changed) != (n,) or self._has_changed.dtype != np.bool_:
             raise InputError("it is not known of each stream whether it has changed")
         insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
-        insist_numbers(self._extras_units, "units of the extras", (2, n_extras))
+        insist_numbers(self._surroundings.units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
         if self.rounds and not NEVER < self.first_stamp <= self.last_stamp:
             raise InputError(f"{self.rounds} rounds were learned, and none has a time")
         self._insist_sound_ensembles()
-        self._insist_sound_head()
+        since = self.rounds % HEADS[-1]
+        kept = 0 if self._is_measured else min(self.rounds - since, LONGEST_WAIT) + since
+        self._head.insist_sound(kept, self.last_stamp, n, n_extras)
+        self._newcomers.insist_sound({*range(n)} - {*self.places.tolist()}, self.rounds, self._is_measured)
 
     def _insist_sound_ensembles(self) -> None:
-        one, other, n = self.ensemble, self.alone, len(self.columns)
+        one, other = self.ensemble, self.alone
         is_inside = 0 if one is None else one.n_streams
         if len({*self.places.tolist()}) != is_inside or is_inside != len(self.places):
             raise InputError("the places are not those of the streams of the ensemble")
@@ -504,25 +447,6 @@ class AutoEngine(Engine):
         if self.record.contenders != expected:
             raise InputError(f"the record is of {self.record.contenders!r:.200}, the engine of {expected!r:.200}")
         self._insist_sound_report()
-        if self._waiting.keys() != {*range(n)} - {*self.places.tolist()}:
-            raise InputError("the streams that wait to join are not those outside the ensemble")
-        for values in self._waiting.values():
-            insist_numbers(values, "first values", (len(values),), missing=True)
-            is_enough = self._lets_join and np.count_nonzero(~np.isnan(values)) >= JOIN_AFTER
-            if is_enough or len(values) > min(LONGEST_WAIT, self.rounds):
-                raise InputError(f"a stream with {len(values)} values waits to join")
-
-    def _insist_sound_head(self) -> None:
-        n, since = len(self.columns), self.rounds % HEADS[-1]
-        kept = 0 if self._lets_join else min(self.rounds - since, LONGEST_WAIT) + since
-        stamps = np.concatenate([np.empty(0, np.int64), *(part.stamps for part in self._head)])
-        insist_integers(stamps, "times of the first rounds", (kept,), NEVER, LARGEST_STAMP)
-        if kept and ((np.diff(stamps) <= 0).any() or stamps[-1] != self.last_stamp):
-            raise InputError("the first rounds are not in order, or end elsewhere")
-        for part in self._head:
-            n_columns = count(np.shape(part.values)[1], "columns of the first rounds", least=0, most=n)
-            insist_numbers(part.values, "first rounds", (len(part.stamps), n_columns), missing=True)
-            insist_numbers(part.given, "extras of them", (len(part.stamps), n_columns, self._n_extras), missing=True)
 
     def _insist_sound_report(self) -> None:
         """Refuse weights or copies that do not belong to the streams, members and rounds."""

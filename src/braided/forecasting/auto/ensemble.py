@@ -27,10 +27,11 @@ from braided.forecasting.auto.members import (
     insist_members,
 )
 from braided.forecasting.auto.seasons import HOUR, Seasons
+from braided.forecasting.auto.surroundings import Stretch
 from braided.forecasting.auto.view import View
 from braided.forecasting.record import NO_CHANGE
 from braided.graph import TaskGraph
-from braided.types import Flags, Floats, Ints
+from braided.types import Flags, Floats
 from braided.validate import LARGEST_COUNT, count, insist_numbers
 
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
@@ -40,21 +41,6 @@ MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
 COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
 OF_ALL_STREAMS = RULE_NAMES[-2:]
-
-
-class Stretch(NamedTuple):
-    """Rounds in order, as an ensemble takes them."""
-
-    stamps: Ints  # (n,) local times
-    values: Floats  # (n, T) NaN where one is missing
-    given: Floats  # (n, T, E) what else is known when a round is forecast
-    is_after_gap: Flags  # (n,)
-    is_day_off: Flags  # (n,) weekends and holidays
-
-    def rows(self, which: slice) -> Stretch:
-        """Return some of the rounds."""
-        stamps, values, given, is_after_gap, is_day_off = self
-        return Stretch(stamps[which], values[which], given[which], is_after_gap[which], is_day_off[which])
 
 
 class Made(NamedTuple):

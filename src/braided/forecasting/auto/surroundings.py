@@ -1,0 +1,75 @@
+"""Surroundings: what is known of a round beside the values: its time on the wall, days off, further columns in units.
+
+A `Stretch` is rounds in order with all of that, as an ensemble takes them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.seasons import is_weekend
+from braided.forecasting.clock import DAY, GAP_FACTOR, Clock
+from braided.forecasting.holidays import holiday_flags
+from braided.forecasting.zones import local_stamps
+from braided.types import Flags, Floats, Ints
+
+CLIP_EXTRAS_AT = 10.0  # deviations
+
+
+class Stretch(NamedTuple):
+    """Rounds in order, as an ensemble takes them."""
+
+    stamps: Ints  # (n,) local times
+    values: Floats  # (n, T) NaN where one is missing
+    given: Floats  # (n, T, E) what else is known when a round is forecast
+    is_after_gap: Flags  # (n,)
+    is_day_off: Flags  # (n,) weekends and holidays
+
+    def rows(self, which: slice) -> Stretch:
+        """Return some of the rounds."""
+        stamps, values, given, is_after_gap, is_day_off = self
+        return Stretch(stamps[which], values[which], given[which], is_after_gap[which], is_day_off[which])
+
+
+@final
+class Surroundings:
+    """The clock on the wall, its holidays, and the units of the further columns."""
+
+    def __init__(self, auto: Auto, is_utc: bool | None, n_extras: int) -> None:
+        self.timezone, self.region, self.is_utc = auto.timezone, auto.holidays, is_utc
+        self.units: Floats = np.array([np.zeros(n_extras), np.ones(n_extras)])  # centres and scales
+
+    def measure(self, extras: Floats) -> None:
+        """Measure the units of the further columns (n, T, E)."""
+        for k in range(extras.shape[2]):
+            known = extras[:, :, k][~np.isnan(extras[:, :, k])]
+            spread = float(known.std()) if len(known) else 0.0
+            self.units[:, k] = known.mean() if len(known) else 0.0, spread if spread > 0.0 else 1.0
+
+    def stretch(
+        self, stamps: Ints, values: Floats, extras: Floats, before: int, clock: Clock, is_dated: bool
+    ) -> Stretch:
+        """Return rounds with all that is known of them; `before` is the time of the round before."""
+        local = self._local(stamps) if is_dated else stamps
+        centre, scale = self.units
+        given = [np.clip(np.nan_to_num((extras - centre) / scale), -CLIP_EXTRAS_AT, CLIP_EXTRAS_AT)]
+        is_after_gap = np.diff(stamps, prepend=before) > GAP_FACTOR * clock.longest
+        is_day_off = is_weekend(local) if is_dated else np.zeros(len(stamps), np.bool_)
+        if self.region is not None and is_dated:
+            flags = self._holidays(local, before, self.region)
+            given.append(np.repeat(flags[:, None], values.shape[1], axis=1))
+            is_day_off |= flags[:, 0] > 0.0
+        return Stretch(local, values, np.concatenate(given, axis=2), is_after_gap, is_day_off)
+
+    def _local(self, stamps: Ints) -> Ints:
+        """Return dates on the clock that seasons follow."""
+        return local_stamps(stamps, self.timezone) if self.timezone is not None and self.is_utc else stamps
+
+    def _holidays(self, local: Ints, before: int, region: str) -> Floats:
+        """Return whether each round is on a holiday, and how that differs from the round before and a week ago."""
+        days = np.append(self._local(np.array([before])), local)
+        today, week_ago = (holiday_flags(times, region).astype(np.float64) for times in (days, days - 7 * DAY))
+        return np.column_stack([today[1:], np.diff(today), (today - week_ago)[1:]])
