@@ -56,6 +56,19 @@ def test_gaps_are_counted_however_rounds_come(cuts):
 # Streams that come late, or seldom ----------------------------------------------------------------------------------
 
 
+def test_a_stream_that_is_heard_of_later_is_the_same_to_the_bit():
+    times, values, tasks = walks(240, 4, missing=0.05)
+    values = late(values)
+    whole, one_by_one = AutoEngine(FEW), AutoEngine(FEW)
+    expected = whole.advance(times, values, tasks)
+    made = []
+    for row in range(len(times)):
+        heard = [place for place in range(4) if not np.isnan(values[: row + 1, place]).all()]
+        part = np.s_[row : row + 1]
+        made.append(one_by_one.advance(times[part], values[part, heard], [tasks[place] for place in heard]))
+    same(expected, joined(made))
+
+
 def test_weights_are_learned_of_a_stream_that_is_there_every_other_round():
     times, values, tasks = walks(260, 3)
     values[1::2, 2] = np.nan

@@ -85,7 +85,11 @@ class Units:
             return np.clip(np.exp(values) if self.logarithm else values, -LARGEST_FLOAT, LARGEST_FLOAT)
 
     def joined(self, values: Floats) -> Units:
-        """Return these units with those of one more task, measured on its first values."""
+        """Return these units with those of one more task, measured on its values from the first that is known.
+
+        Values that are missing before that would move the last bit of a mean.
+        """
+        values = values[np.argmax(~np.isnan(values)) :]
         other = Units.measure(values[:, None], self.logarithm)
         changes = np.diff(logarithms(values) if self.logarithm else values)
         moves = np.nan_to_num(changes).any()
