@@ -43,6 +43,7 @@ from braided.forecasting.engine import MADE_BY_HAND, Engine, widened
 from braided.forecasting.forecasts import Forecasts
 from braided.forecasting.origin import Origin
 from braided.forecasting.preparation import Preparation, with_gaps
+from braided.forecasting.rescue import add_or_reset, progressive_or_reset
 from braided.forecasting.units import CENTRE_VALUES, LARGEST_LEVEL, Units
 from braided.graph import TaskGraph, TaskKey
 from braided.learners import Learner
@@ -182,18 +183,9 @@ class LearnerEngine(Engine):
         self.preparation.join(task, similar, self._waiting.pop(task))
         for learner in (self.learner, self.single):
             if learner is not None:
-                self._add_to(learner, task, similar if learner.shares else None)
+                self.breakdowns += add_or_reset(learner, task, similar) * (learner is self.learner)
         order = self._join(task, float(self.units.typical[-1]))
         self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
-
-    def _add_to(self, learner: Learner, task: TaskKey, similar: dict[TaskKey, float] | None) -> None:
-        """Add a task; if that fails numerically, reset the learner first and count a breakdown."""
-        try:
-            learner.add_task(task, similar)
-        except NumericalError:
-            learner.reset()
-            learner.add_task(task, similar)
-            self.breakdowns += learner is self.learner
 
     def _learn(self, stamps: Ints, table: Floats, more: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds in which no task joins."""
@@ -242,29 +234,11 @@ class LearnerEngine(Engine):
     def _progress(
         self, learner: Learner, X: Floats, y: Floats, names: Any, rounds: Ints, with_std: bool
     ) -> tuple[Floats, Floats]:
-        """Forecasts, and deviations if asked; where the learner breaks down, it is reset after the round."""
-        mean, deviations = np.zeros(len(y)), np.full(len(y) if with_std else 0, np.nan)
-        first = 0
-        while first < len(y):
-            rest = np.s_[first:]
-            try:
-                made = learner.progressive(X[rest], y[rest], names[rest], rounds=rounds[rest], with_std=with_std)
-            except NumericalError as error:
-                means, spreads = error.made
-                until = first + len(means)
-                mean[first:until] = np.nan_to_num(means, nan=0.0, posinf=0.0, neginf=0.0)
-                deviations[first : first + len(spreads)] = spreads
-                last = first + len(error.forecasts)  # where it broke down
-                first = int(np.searchsorted(rounds, rounds[min(last, len(y) - 1)], side="right"))
-                learner.reset()
-                self.breakdowns += learner is self.learner
-            else:
-                if isinstance(made, tuple):
-                    mean[rest], deviations[rest] = made
-                else:
-                    mean[rest] = made
-                break
-        return mean, deviations
+        """Forecasts, 0 where the learner could make none, and deviations if asked."""
+        samples = X, y, names, rounds, np.ones(len(y))
+        mean, deviations, breakdowns = progressive_or_reset(learner, *samples, with_std)
+        self.breakdowns += breakdowns * (learner is self.learner)
+        return np.nan_to_num(mean, nan=0.0, posinf=0.0, neginf=0.0), deviations
 
     def _ahead(self, stamp: int) -> Forecasts:
         X, names, level = self.preparation.latest(self._recent, self._recent_extras)

@@ -24,7 +24,7 @@ import numpy as np
 from braided._compiled.panel import feature_groups
 from braided.errors import InputError, NumericalError
 from braided.forecasting.record import MODEL
-from braided.forecasting.rescue import progressive_or_reset
+from braided.forecasting.rescue import add_or_reset, progressive_or_reset
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph, TaskKey
@@ -58,7 +58,7 @@ RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of t
     "mean change of all streams",
     "recent mean change of all streams",
 )
-BENT = ("tied", "phases", "own phases")  # members that are there on the asinh scale, too
+ON_ASINH = ("tied", "phases", "own phases")  # members that also run on the asinh scale
 OF_FEW_STREAMS = ("tied, long memory", "tied, scaled", "phases, days off", "own phases", "others", "others, residuals")
 
 
@@ -229,29 +229,27 @@ class LinearRunner(Runner):
     """The filters of a `Linear` member, and the last residuals if it sees them."""
 
     def __init__(self, member: Linear, start: Start) -> None:
-        self.member, self.alike, self.n_phases = member, start.alike, start.n_phases
+        self.member, self.alike, n = member, start.alike, start.n_phases
+        bins = {"": (1, 0, 0), "phase": (n, 1, 0), "phase, day off": (2 * n, 1, n)}[member.by]
+        self.n_bins, self.by_phase, self.by_day_off = bins  # filters of a stream, and the steps between them
+        self.by_stream = 0 if member.sharing == "pooled" else self.n_bins
         self.columns = start.columns(*member.features)
         n_streams, m = start.alike.shape
         more = RESIDUAL_LAGS * (1 + m) if member.sees_residuals else 0
         self.residuals = np.zeros((RESIDUAL_LAGS, n_streams))
-        self.learner = self._learner(start, len(self.columns) + more)
+        self.learner = self._learner(start.graph, len(self.columns) + more)
 
-    def _learner(self, start: Start, d: int) -> Learner:
-        member, graph = self.member, start.graph
+    def _learner(self, graph: TaskGraph, d: int) -> Learner:
+        member, n_streams = self.member, graph.n_tasks
         robust = {"robust": ROBUST, "noise": 1.0} if member.is_robust else {}
         if member.sharing == "tied":
             forgetting = Exponential(member.forgetting, per="round")
             solver: Literal["local", "auto"] = "local" if graph.is_sparse else "auto"
             return MTWRLS(graph, d, member.penalty, forgetting, solver=solver, tolerance=TOLERANCE, **robust)
-        is_pooled = member.sharing == "pooled"
-        forgetting = Exponential(member.forgetting ** (1.0 / graph.n_tasks if is_pooled else 1.0), per="task")
-        filters = range(self.n_bins * (1 if is_pooled else graph.n_tasks))
-        return WRLS(filters, d, member.penalty, forgetting, **robust)
-
-    @property
-    def n_bins(self) -> int:
-        """The number of filters for a stream, or for all if they are pooled."""
-        return {"": 1, "phase": self.n_phases, "phase, day off": 2 * self.n_phases}[self.member.by]
+        n_filters = self._n_filters(n_streams)
+        samples = n_streams * self.n_bins // n_filters  # of a filter in each of its rounds
+        forgetting = Exponential(member.forgetting ** (1.0 / samples), per="task")
+        return WRLS(range(n_filters), d, member.penalty, forgetting, **robust)
 
     def forecast(self, rounds: Rounds) -> Floats:
         """Forecast every stream of one round."""
@@ -276,7 +274,7 @@ class LinearRunner(Runner):
         target = np.clip(y / scale, -CLIP_SCALED_AT, CLIP_SCALED_AT) if self.member.is_scaled else y
         numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
         samples = X.reshape(n * T, -1), np.where(there, target, 0.0).ravel(), self._filters(rounds), numbers
-        made, breakdowns = progressive_or_reset(self.learner, *samples, there.astype(np.float64).ravel())
+        made, _, breakdowns = progressive_or_reset(self.learner, *samples, there.astype(np.float64).ravel())
         self.breakdowns += breakdowns
         return _sane(made.reshape(n, T) * scale + base)
 
@@ -294,14 +292,13 @@ class LinearRunner(Runner):
             X = X / scale[:, :, None]
         return X, y, base, scale
 
+    def _n_filters(self, n_streams: int) -> int:
+        return self.n_bins + self.by_stream * (n_streams - 1)
+
     def _filters(self, rounds: Rounds) -> Ints:
-        """Which filter each sample belongs to."""
-        n, T = rounds.y.shape
-        bins = np.zeros(n, np.int64) if not self.member.by else rounds.phases
-        if self.member.by == "phase, day off":
-            bins = bins + self.n_phases * rounds.days_off
-        own = np.zeros(T, np.int64) if self.member.sharing == "pooled" else self.n_bins * np.arange(T)
-        return (bins[:, None] + own).ravel()
+        """Which filter each sample belongs to: bin by bin, and stream by stream unless all share."""
+        bins = self.by_phase * rounds.phases + self.by_day_off * rounds.days_off
+        return (bins[:, None] + self.by_stream * np.arange(rounds.y.shape[1])).ravel()
 
     def _last_residuals(self, residuals: Floats) -> Floats:
         """Return the residuals (n, T, 2 + 2 m) of the last two rounds, of each stream and of those most similar."""
@@ -314,15 +311,8 @@ class LinearRunner(Runner):
         """Add filters for the stream, if streams have filters of their own."""
         self.residuals = np.hstack([self.residuals, np.zeros((RESIDUAL_LAGS, 1))])
         self.alike = with_blank_row(self.alike)
-        n_filters = self.n_bins * (1 if self.member.sharing == "pooled" else graph.n_tasks)
-        keys = range(len(self.learner.tasks), n_filters)
-        for key in keys:
-            try:
-                self.learner.add_task(key, links if self.learner.shares else None)
-            except NumericalError:
-                self.learner.reset()
-                self.learner.add_task(key, links if self.learner.shares else None)
-                self.breakdowns += 1
+        for key in range(len(self.learner.tasks), self._n_filters(graph.n_tasks)):
+            self.breakdowns += add_or_reset(self.learner, key, links)
 
     def dump(self) -> dict[str, Any]:
         """Return the filters and the last residuals."""
@@ -395,7 +385,7 @@ def default_members(
         replace(others, name="others, residuals", after="tied", sees_residuals=True),
     ]
     if not are_many:
-        on_asinh = [replace(one, name=f"{one.name} (asinh)", scale="asinh") for one in members if one.name in BENT]
+        on_asinh = [replace(one, name=f"{one.name} (asinh)", scale="asinh") for one in members if one.name in ON_ASINH]
         members += [replace(one, after="tied (asinh)" if one.after else "") for one in on_asinh]
     left_out = {name for name in OF_FEW_STREAMS if are_many}
     if not n_alike:
