@@ -23,9 +23,10 @@ ERROR_FADE = 0.99
 LEAST_SQUARE = 1e-12  # of a typical error: that of a stream without errors must not vanish
 UNTRIED_RATE = 0.5  # η before the first r
 FIRST_UPDATE = 3.0  # rounds
-COMMON_SHARE = 0.5
+COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
 LARGEST, SQUARES, LOSS = range(3)  # E, V, L
-ROUNDS, COMMON = range(2)  # of totals
+ROUNDS, SHARE = range(2)  # of totals
+OWN, COMMON = range(2)  # the weights that forecast: the stream's own, or those of all streams
 
 
 class Mixture(NamedTuple):
@@ -39,7 +40,7 @@ class Mixture(NamedTuple):
     @property
     def fresh_regrets(self) -> Floats:
         """E, V, L (3, 1, K) of a stream that comes later: the common ones, or none where streams share no weights."""
-        return self.regrets[:, -1:] if self.totals[COMMON] > 0.0 else np.zeros_like(self.regrets[:, -1:])
+        return self.regrets[:, -1:] if self.totals[SHARE] > 0.0 else np.zeros_like(self.regrets[:, -1:])
 
     def with_stream(self) -> Mixture:
         """Return the mixture with one more stream."""
@@ -98,8 +99,8 @@ def combine_inplace(mixture: Mixture, forecasts: Floats, weights: Floats, mean: 
     weigh_inplace(mixture, T, weights[T])
     for t in range(T):
         weigh_inplace(mixture, t, weights[t])
-        mean[0, t] = mean_of(weights[t], forecasts[t])
-        mean[1, t] = mean_of(weights[T], forecasts[t])
+        mean[OWN, t] = mean_of(weights[t], forecasts[t])
+        mean[COMMON, t] = mean_of(weights[T], forecasts[t])
 
 
 @compiled
@@ -120,20 +121,20 @@ def learn_inplace(mixture: Mixture, forecasts: Floats, mean: Floats, y: Floats, 
     for t in range(T):
         if y[t] != y[t]:
             continue
-        for own in range(2):
-            square = mixture.errors[own, t]
+        for which in (OWN, COMMON):
+            square = mixture.errors[which, t]
             most = CLIP_ERRORS_AT * np.sqrt(square)
-            error = clip(mean[own, t] - y[t], most)
+            error = clip(mean[which, t] - y[t], most)
             for k in range(K):
                 f = forecasts[t, k]
                 if f == f:
-                    r = 2.0 * error * clip(f - mean[own, t], most) / square
-                    if own == 1:
+                    r = 2.0 * error * clip(f - mean[which, t], most) / square
+                    if which == COMMON:
                         common[0, k] += r
                         common[1, k] += 1.0
                     elif mixture.totals[ROUNDS] >= FIRST_UPDATE:
                         learn_regret_inplace(mixture, t, k, r)
-            mixture.errors[own, t] = max(ERROR_FADE * square + (1.0 - ERROR_FADE) * error * error, LEAST_SQUARE)
+            mixture.errors[which, t] = max(ERROR_FADE * square + (1.0 - ERROR_FADE) * error * error, LEAST_SQUARE)
     if mixture.totals[ROUNDS] >= FIRST_UPDATE:
         for k in range(K):
             if common[1, k] > 0.0:
@@ -166,13 +167,13 @@ def progressive_inplace(mixture: Mixture, forecasts: Floats, y: Floats, mixed: M
     """Combine the members' forecasts (n, T, K) of each round, then learn what came, y (n, T)."""
     n, T, K = forecasts.shape
     mean, common, weights, shares = np.empty((2, T)), np.empty((2, K)), np.empty((T + 1, K)), np.empty(K)
-    shared = mixture.totals[COMMON]
+    shared = mixture.totals[SHARE]
     for i in range(n):
         combine_inplace(mixture, forecasts[i], weights, mean)
         mixed.weights[i] = 0.0
         for t in range(T):
-            mixed.mean[i, t] = (1.0 - shared) * mean[0, t] + shared * mean[1, t]
-            mixed.deviation[i, t] = np.sqrt(mixture.errors[0, t])
+            mixed.mean[i, t] = (1.0 - shared) * mean[OWN, t] + shared * mean[COMMON, t]
+            mixed.deviation[i, t] = np.sqrt(mixture.errors[OWN, t])
             shares[:] = 0.0
             share_out_inplace(weights[t], forecasts[i, t], 1.0 - shared, shares)
             share_out_inplace(weights[T], forecasts[i, t], shared, shares)
