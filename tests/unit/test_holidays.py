@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import braided as bd
 from braided.forecasting import holidays
-from braided.forecasting.holidays import DAY, check_region, holiday_flags
+from braided.forecasting.clock import DAY
+from braided.forecasting.holidays import check_region, holiday_flags
 
 
 def stamps(*times):

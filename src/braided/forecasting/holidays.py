@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from braided.errors import InputError
+from braided.forecasting.clock import DAY
 from braided.types import Flags, Ints
 
-DAY = 86_400_000_000  # microseconds
 FIRST_YEAR, LAST_YEAR = 1, 9999  # that Python's dates have
 WHAT_TO_GIVE = "give the ISO 3166 code of a country, such as 'AU', or of a part of one, such as 'AU-VIC'"
 

@@ -44,13 +44,11 @@ from braided.forecasting.forecasts import Forecasts
 from braided.forecasting.origin import Origin
 from braided.forecasting.preparation import Preparation, with_gaps
 from braided.forecasting.rescue import add_or_reset, progressive_or_reset
-from braided.forecasting.units import CENTRE_VALUES, LARGEST_LEVEL, Units
+from braided.forecasting.units import JOIN_AFTER, LARGEST_LEVEL, Units
 from braided.graph import TaskGraph, TaskKey
 from braided.learners import Learner
 from braided.types import Flags, Floats, Ints
 from braided.validate import insist_kinds, insist_numbers
-
-JOIN_AFTER = CENTRE_VALUES  # values, on which a new task's units are measured
 
 
 @final

@@ -13,6 +13,7 @@ from braided.validate import LARGEST_VALUE, insist_numbers
 
 LARGEST_LEVEL = 1e100  # in units
 CENTRE_VALUES = 20  # the centre is the median of the first ones: more would leak the future
+JOIN_AFTER = CENTRE_VALUES  # values, on which a new stream's units are measured
 CLIP_CHANGES_AT = 10.0  # times their typical size, when the scale is measured
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)

@@ -23,16 +23,16 @@ from functools import cache, lru_cache
 import numpy as np
 
 from braided.errors import InputError
+from braided.forecasting.clock import DAY, TIME_UNITS
 from braided.types import Ints
 
-SECOND = 1_000_000  # in microseconds
-DAY = 86_400  # in seconds
+SECOND = TIME_UNITS["s"]  # in microseconds
 FEW_YEARS = 10  # to look up the offsets of all of them takes less time than to see which are needed
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The calendar repeats every 400 years. Before the first of these years every zone has its local mean time, and after
 # the last its latest rule. So any year has the offsets of one of these, even a year that Python's dates don't have.
 FIRST_YEAR, LAST_YEAR = 1600, 2439
-CYCLE = 146_097 * DAY * SECOND  # 400 years
+CYCLE = 146_097 * DAY  # 400 years
 FIRST_STAMP, END_STAMP = (
     int(np.datetime64(f"{year}-01-01", "us").astype(np.int64)) for year in (FIRST_YEAR, LAST_YEAR + 1)
 )
@@ -111,11 +111,12 @@ def _offsets_in(timezone: str, year: int) -> tuple[Ints, Ints]:
     """When the offsets of a year (in UTC) begin, the first with the year, and the offsets; in microseconds."""
     zone = zoneinfo.ZoneInfo(timezone)
     first, end = (int(np.datetime64(f"{one}-01-01", "s").astype(np.int64)) for one in (year, year + 1))
-    days = range(first, end + 1, DAY)
+    step = DAY // SECOND
+    days = range(first, end + 1, step)
     offsets = [_offset(zone, day) for day in days]
     found = [(first, offsets[0])]
     for day, before, after in zip(days, offsets, offsets[1:], strict=False):
-        found += _changes(zone, day, day + DAY, before, after)
+        found += _changes(zone, day, day + step, before, after)
     times, values = (np.array(numbers, np.int64) * SECOND for numbers in zip(*found, strict=True))
     return times, values
 

@@ -18,6 +18,7 @@ from braided.errors import InputError
 from braided.features import ELM, Lags, Scale
 from braided.features.lags import Samples
 from braided.forecasting import Clock, Parameters, Preparation, Units
+from braided.forecasting.auto.view import TIED_TO
 from braided.forecasting.clock import as_stamps
 from braided.forecasting.preparation import Rows, with_gaps
 from braided.forecasting.units import without_too_large
@@ -31,8 +32,7 @@ from braided.validate import LARGEST_VALUE
 
 ROBUST_BEYOND = 5.0  # deviations: larger innovations have less weight
 DEFAULT_LAGS = 9  # fewer where the tuning period is short
-EXACT_UP_TO = 300  # streams · (lags + 1) up to which every stream is tied to every other
-NEAREST_STREAMS = 20  # that each is tied to, beyond that
+EXACT_UP_TO = 300  # streams · (lags + 1) up to which every stream is tied to every other, not to a few
 TUNED_REGIONS, REGION_STREAMS = 3, 100  # regions of the graph to tune on, and streams in each
 
 
@@ -127,7 +127,7 @@ class TuningPeriod:
         """Spearman correlations of the changes; a stream that is not similar to any other has no ties."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "no similarity")
-            k = NEAREST_STREAMS if len(self.tasks) * (self.lags + 1) > EXACT_UP_TO else None
+            k = TIED_TO if len(self.tasks) * (self.lags + 1) > EXACT_UP_TO else None
             return TaskGraph.from_history(self.units.inward(self._rows.values), self.tasks, k=k)
 
     @cached_property

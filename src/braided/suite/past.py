@@ -14,7 +14,6 @@ True
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -22,20 +21,20 @@ from typing import final
 import numpy as np
 import scipy.sparse as sparse
 
+from braided._compiled.panel import CLIP_CHANGES_AT
 from braided.errors import InputError
 from braided.forecasting import Clock, Units
+from braided.forecasting.auto.engine import last_known
+from braided.forecasting.auto.view import similar_streams
 from braided.forecasting.clock import as_stamps
 from braided.forecasting.preparation import Rows, with_gaps
 from braided.forecasting.units import without_too_large
-from braided.graph import TaskGraph
 from braided.suite.seasons import Season, calendar, seasons_of
 from braided.tables import Panel
 from braided.types import Floats, Ints
 
 SCORED_AFTER = 0.2  # of the rounds
 REFITS = 10  # of what is refitted, at equal cuts after that
-NEIGHBOURS, ALL_UP_TO = 20, 30  # the most similar streams, where there are more than so many
-CLIP_CHANGES_AT = 10.0  # units, in means over streams
 FEWEST_ROUNDS = 20
 
 
@@ -127,11 +126,7 @@ class Past:
     @cached_property
     def similarity(self) -> sparse.csr_array:
         """Spearman correlations of the changes before the first cut, none below 0."""
-        k = NEIGHBOURS if len(self.panel.tasks) > ALL_UP_TO else None
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "no similarity")
-            graph = TaskGraph.from_history(self.levels[: self.ends[0][0]], self.panel.tasks, k=k)
-        return sparse.csr_array(graph.similarity).maximum(0.0)
+        return sparse.csr_array(similar_streams(self.levels[: self.ends[0][0]]).similarity).maximum(0.0)
 
     def around(self, series: Floats) -> Floats:
         """Return the similarity-weighted mean of each stream's neighbours, of those that are there; else NaN."""
@@ -165,5 +160,5 @@ def known_so_far(series: Floats) -> Floats:
     >>> known_so_far(np.array([[np.nan], [1.0], [np.nan], [2.0]])).ravel()
     array([nan,  1.,  1.,  2.])
     """
-    rows = np.where(np.isnan(series), 0, np.arange(len(series))[:, None])
-    return np.take_along_axis(series, np.maximum.accumulate(rows, axis=0), axis=0)
+    before, last = last_known(series, np.full(series.shape[1], np.nan))
+    return np.vstack([before[1:], last])

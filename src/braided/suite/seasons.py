@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from braided.forecasting import Clock
+from braided.forecasting.auto.seasons import KNOWN_AFTER, YEAR_DAYS
 from braided.forecasting.clock import DAY, as_stamps
 from braided.types import Floats, Ints, Times
 
-KNOWN_AFTER = 1.2  # seasons; then its features are known
-YEAR = 365.25  # days
 QUARTER = (89 * DAY, 92 * DAY)
 
 
@@ -51,7 +50,7 @@ def seasons_of(times: Times, clock: Clock) -> tuple[Season, ...]:
     if clock.step < DAY:
         found = Season("day", DAY / typical), Season("week", 7 * DAY / typical)
     elif clock.step == DAY:
-        found = Season("week", 7 * DAY / typical), Season("year", YEAR * DAY / typical)
+        found = Season("week", 7 * DAY / typical), Season("year", YEAR_DAYS * DAY / typical)
     else:
         return ()
     return tuple(season for season in found if season.lag >= 2)

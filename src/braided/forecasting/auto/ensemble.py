@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
-from braided._compiled.mixture import Mixed, Mixture, fresh_mixture
+from braided._compiled.mixture import COMMON_SHARE, Mixed, Mixture, fresh_mixture
 from braided._compiled.mixture import progressive_inplace as mix_inplace
 from braided._compiled.panel import ROUNDS, Calendar, Described
 from braided.errors import InputError
@@ -39,7 +39,6 @@ LEARNERS_PRIOR = 300.0  # after h rounds, learners together start with (1 − NO
 NO_CHANGE_PRIOR = 0.4  # of "no change": on a random walk nothing is better, and little else is as good
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
-COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
 OF_ALL_STREAMS = RULE_NAMES[-2:]
 
 

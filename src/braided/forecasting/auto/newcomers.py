@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from braided.errors import InputError
+from braided.forecasting.units import JOIN_AFTER
 from braided.types import Floats
 from braided.validate import insist_numbers
 
-JOIN_AFTER = 20  # values
 LONGEST_WAIT = 2000  # rounds that are remembered of a stream
 
 

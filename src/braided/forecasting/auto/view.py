@@ -30,7 +30,7 @@ from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers
 
 DENSE_UP_TO = 30  # streams; of more, each is tied to the most similar
-TIED_TO = 20
+TIED_TO = 20  # most similar streams
 MOST_ALIKE = 19  # streams that members see one by one
 RIDGE = 0.1
 ASINH_AT = 3.0  # times the value, over the median: nearly a logarithm from there on

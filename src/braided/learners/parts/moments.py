@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from braided._compiled.admm import LARGEST_ADDEND
 from braided._compiled.batch import Batch
 from braided.errors import NumericalError
 from braided.graph import TaskGraph
@@ -16,8 +17,6 @@ from braided.learners.parts.joining import appended, without
 from braided.matrices import numerical_errors
 from braided.types import Floats, Ints
 from braided.validate import insist_numbers, positive
-
-LARGEST_ADDEND = 1e290  # so that sums stay finite
 
 
 class Moments(NamedTuple):

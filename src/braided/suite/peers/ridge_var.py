@@ -8,9 +8,9 @@ import numpy as np
 
 from braided.features import Scale
 from braided.suite.past import Past, back
+from braided.suite.peers.regression import OTHER_LAGS, OWN_LAGS
 from braided.types import Floats, Ints
 
-OWN_LAGS, OTHER_LAGS = 9, 3
 OTHERS = 20  # streams, the most similar
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4)
 CHOSEN_ON = 0.25  # the last share of the samples, on which one penalty is chosen for all streams
