@@ -77,7 +77,7 @@ REFUSED = {
     "a season (--season) has 1 rounds: give a length between": ("--season", "1"),
     "give at most 4, each once": ("--season", "7,7"),
     "no timezone 'Melborne': did you mean 'Australia/Melbourne'?": ("--timezone", "Melborne"),
-    "no holidays of 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),
+    "no holidays for 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),
     "low (--min) is 5 and high (--max) is 1: give a low that is below high": ("--min", "5", "--max", "1"),
     "low is nan: it must be finite": ("--min", "nan"),
     "--tune has no meaning for Auto": ("--tune", "0.3"),

@@ -321,7 +321,7 @@ def test_bounds_hold_for_forecasts_and_intervals():
         ({"holidays": "AU-VCI"}, "did you mean 'AU-VIC'"),
         ({"sharing": 1}, "sharing of a Auto is 1"),
         ({"members": ("own past",)}, "'own past' is a str: give members of Auto"),
-        ({"members": (OWN, OWN)}, "a member is named 'own past', as another or a rule: give each a name of its own"),
+        ({"members": (OWN, OWN)}, "the name 'own past' is taken by another member or a rule: give each member its own"),
     ],
     ids=str,
 )

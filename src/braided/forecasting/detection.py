@@ -1,7 +1,7 @@
 """Detection of seasons, for tables whose times are numbers and say nothing of days or years.
 
-What the last value and a trend explain is taken out of each stream. A season is then a length at which what is left
-follows its own mean of earlier rounds of the same phase, in all streams together, more than chance would have it.
+First, what a trend and the last value explain is removed from each stream. A season is then a length at which the rest
+follows its own mean over earlier rounds of the same phase, in all streams together, more closely than by chance.
 
 >>> import numpy as np
 >>> noise = np.random.default_rng(0).normal(size=(100, 3))
@@ -19,24 +19,24 @@ import numpy as np
 from braided.types import Flags, Floats, Ints
 
 FALSE_ALARMS = 0.02  # a bound on the share of tables without a season in which one is found
-MOST_STREAMS = 300  # looked at; of more, some that are spread evenly
+MOST_STREAMS = 300  # looked at; of more, a selection spread evenly
 MOST_CANDIDATES = 30  # lengths looked at closely
 FEWEST_CHANGES = 8  # of a stream, or it is left out
 LEAST_RESPONSE = -0.995  # to the last value: a stream that swings back fully would leave nothing of a season of 2
 CLIP_SURPRISES_AT = 5.0  # times their typical size
-MOST_EXPLAINED = 0.7  # of what a length explains, by a part of it: then both are seasons
-MOST_MULTIPLE = 10  # of a season: up to it, a length that is one round off is taken for the multiple itself
-ROUNDING = 1e-9  # below this, what is left of values near 1 says nothing
+MOST_EXPLAINED = 0.7  # share of what a length explains; if a divisor explains more of it, both are seasons
+MOST_MULTIPLE = 10  # of a season: up to this one, a length one round off is taken for the multiple itself
+ROUNDING = 1e-9  # below this, what is left of values near 1 means nothing
 PRIOR_VISITS = 0.5  # of a phase: a mean of few rounds counts for less
 
 
 def detect_seasons(levels: Floats) -> tuple[int, ...]:
-    """Return the lengths of at most two seasons, in rounds and rising, from 2 to a third of the rounds.
+    """Return the lengths of at most two seasons, in rounds, the shorter first, from 2 to a third of the rounds.
 
-    Levels are (rounds, streams), NaN where missing. A second season is one that shows once the first is taken out: a
-    multiple of a season is not another one, unless the phases of the longer differ by more than the shorter explains.
+    Levels are (rounds, streams), NaN where missing. A second season is one that shows once the first is removed. A
+    multiple of a season only counts if its phases differ by more than the shorter season explains.
 
-    Streams that wander are common, so a season must be more than slow waves: one that moves levels a few times only,
+    Streams that wander are common, so a season must be more than slow waves: one that moves levels only a few times,
     such as a higher level on four weekends, is not found. Nor is a weak season of 2, which looks like swings.
     """
     longest = len(levels) // 3
@@ -48,7 +48,7 @@ def detect_seasons(levels: Floats) -> tuple[int, ...]:
     first = _strongest(surprises, longest) or first
     part = _part(surprises, first, longest)
     while part is not None and not _best(_without(surprises, part), [first], longest):
-        first, part = part, _part(surprises, part, longest)  # all that the longer has is in the shorter: 7, not 14
+        first, part = part, _part(surprises, part, longest)  # the shorter explains all that the longer does: 7, not 14
     if part is not None and _are_two(part, first, surprises):
         return part, first
     second = _strongest(_without(surprises, first), longest, first)
@@ -58,9 +58,9 @@ def detect_seasons(levels: Floats) -> tuple[int, ...]:
 
 
 def _are_two(part: int, length: int, surprises: Floats) -> bool:
-    """Whether a length and a part of it are two seasons, as a day and a week, or one, as a year is with its halves.
+    """Whether a length and a divisor of it are two seasons, like week and day, or one, like a year and its half.
 
-    They are two if the part is a fourth or less, and explains most of what the whole explains.
+    They are two if the divisor is at most a quarter of the length, and explains most of what the length explains.
     """
     arrays = _without(surprises, part), surprises
     left, whole = (_correlations(array)[0][length] * np.nanmean(array**2) for array in arrays)
@@ -68,7 +68,7 @@ def _are_two(part: int, length: int, surprises: Floats) -> bool:
 
 
 def _part(surprises: Floats, length: int, longest: int) -> int | None:
-    """The divisor of a length that is the best season of them, or None."""
+    """The divisor of a length that makes the best season, or None."""
     return _best(surprises, [part for part in range(2, length // 2 + 1) if length % part == 0], longest)
 
 
@@ -76,14 +76,14 @@ def _surprises(levels: Floats, season: int = 1) -> Floats:
     """What a trend and the last value do not explain, in units of its typical size; NaN where missing.
 
     Noise, random walks, and streams that return to a mean or swing around it leave white noise. How far a stream
-    follows its last value is measured on what its season leaves, if one is known.
+    follows its last value is measured on what its season, if one is known, leaves.
     """
     kept = [found for level in levels.T if (found := _surprises_of(level, season)) is not None]
     return np.stack(kept, axis=1) if kept else np.empty((max(len(levels) - 1, 0), 0))
 
 
 def _surprises_of(level: Floats, season: int) -> Floats | None:
-    """The surprises of one stream, or None if it has too few values or its values say nothing."""
+    """The surprises of one stream, or None if it has too few values or they hold no surprise."""
     there = ~np.isnan(level)
     both = there[1:] & there[:-1]
     if both.sum() < FEWEST_CHANGES or (units := _in_units(level)) is None:
@@ -100,7 +100,7 @@ def _surprises_of(level: Floats, season: int) -> Floats | None:
     size = np.sqrt(np.mean(left**2))
     if size < ROUNDING:
         return None
-    typical = max(float(np.median(np.abs(left))) / 0.6745, 0.1 * size)  # of few wild ones, the median knows nothing
+    typical = max(float(np.median(np.abs(left))) / 0.6745, 0.1 * size)  # the median does not see a few wild ones
     clipped = np.clip(left / typical, -CLIP_SURPRISES_AT, CLIP_SURPRISES_AT)
     surprises = np.full(len(both), np.nan)
     surprises[both] = clipped / np.sqrt(np.mean(clipped**2))
@@ -122,7 +122,7 @@ def _phase_means(values: Floats, phases: Ints) -> Floats:
 
 
 def _strongest(surprises: Floats, longest: int, beside: int | None = None) -> int | None:
-    """The length that shows most clearly, or None; `beside` is one that is known and was taken out."""
+    """The length that shows most clearly, or None; `beside` is a known season that was removed."""
     if longest < 2 or not surprises.shape[1]:
         return None
     correlations, sizes = _correlations(surprises)
@@ -132,7 +132,7 @@ def _strongest(surprises: Floats, longest: int, beside: int | None = None) -> in
 
 
 def _best(surprises: Floats, lengths: Sequence[int], longest: int) -> int | None:
-    """The length that gains most, of those that chance would hardly bring about; or None."""
+    """The length that gains most, of those that chance would hardly produce; or None."""
     least = np.sqrt(2.0 * np.log(longest / FALSE_ALARMS))
     found = [
         (gain, -length) for length in lengths for deviations, gain in [_scores(surprises, length)] if deviations > least
@@ -141,7 +141,7 @@ def _best(surprises: Floats, lengths: Sequence[int], longest: int) -> int | None
 
 
 def _correlations(surprises: Floats) -> tuple[Floats, Floats]:
-    """The mean correlation of rounds at each distance, over all streams, and the root of how many pairs there are."""
+    """The mean correlation of rounds at each lag, over all streams, and the square root of the number of pairs."""
     rounds = len(surprises)
     there = ~np.isnan(surprises)
     sums, pairs = (
@@ -153,7 +153,7 @@ def _correlations(surprises: Floats) -> tuple[Floats, Floats]:
 
 
 def _candidates(strengths: Floats, longest: int) -> Ints:
-    """The lengths at which the correlation peaks highest, and their neighbours, as noise moves a flat peak."""
+    """The lengths at which the correlation peaks highest, and their neighbours, as noise shifts a flat peak."""
     inner = strengths[1:-1]
     is_peak: Flags = (inner >= strengths[:-2]) & (inner >= strengths[2:]) & (inner > 0)
     peaks = 1 + np.flatnonzero(is_peak)
@@ -164,11 +164,11 @@ def _candidates(strengths: Floats, longest: int) -> Ints:
 
 
 def _scores(surprises: Floats, length: int) -> tuple[float, float]:
-    """How clearly each round goes along with its phase's mean so far, in standard deviations; and what that gains.
+    """How clearly rounds agree with their phase's mean so far, in standard deviations; and what that gains.
 
-    The gain is that of the squared error, with the best multiple of the mean as a forecast. The mean knows earlier
-    rounds only, so its products with the rounds are uncorrelated where there is no season. They are added over the
-    streams first: streams that move together then count as few.
+    The gain is that of the squared error, with the best multiple of the mean as a forecast. The mean uses earlier
+    rounds only, so its products with the rounds are uncorrelated where there is no season. They are first summed over
+    the streams, so that streams that move together count as few.
     """
     rounds, streams = surprises.shape
     cycles = -(-rounds // length)
@@ -200,9 +200,9 @@ def _without(surprises: Floats, length: int) -> Floats:
 
 
 def _differs(length: int, known: int, correlations: Floats) -> bool:
-    """Whether a length can be a season beside one that is known, and not the trace that it leaves.
+    """Whether a length can be a season beside a known one, rather than a trace of it.
 
-    A season that changes slowly, or is not a whole number of rounds, leaves traces near its small multiples and parts.
+    A season that changes slowly, or is not a whole number of rounds, leaves traces near small multiples and divisors.
     """
     if length % known == 0:
         others = [other for other in (length - known, length + known) if 0 < other < len(correlations)]

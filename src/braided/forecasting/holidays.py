@@ -8,7 +8,7 @@ On a holiday a Tuesday looks like a Sunday. Days are those of the wall clock (se
 array([False,  True, False])
 >>> check_region("AU-VCI")
 Traceback (most recent call last):
-braided.errors.InputError: no holidays of 'AU-VCI': did you mean 'AU-VIC'?
+braided.errors.InputError: no holidays for 'AU-VCI': did you mean 'AU-VIC'?
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WHAT_TO_GIVE = "give the ISO 3166 code of a country, such as 'AU', or of a part 
 def holiday_flags(local_stamps: Ints, region: str) -> Flags:
     """Return whether times of the wall clock, in microseconds since 1970-01-01 00:00, fall on a public holiday.
 
-    A region is a country, "AU", or a part of one, "AU-VIC". Years of which the package knows no holidays have none.
+    A region is a country, "AU", or a part of one, "AU-VIC". Years for which the package knows no holidays have none.
     """
     check_region(region)
     days = local_stamps // DAY
@@ -41,16 +41,16 @@ def holiday_flags(local_stamps: Ints, region: str) -> Flags:
 
 
 def check_region(region: str) -> None:
-    """Refuse a region that the package does not know, or any if it is not installed."""
+    """Refuse a region that the package does not know, or any region if it is not installed."""
     if not isinstance(region, str):
-        raise InputError(f"the region of holidays is {region!r}: {WHAT_TO_GIVE}")
+        raise InputError(f"the region for holidays is {region!r}: {WHAT_TO_GIVE}")
     if not _is_known(region):
-        raise InputError(f"no holidays of {region!r:.80}: {_remedy(region)}")
+        raise InputError(f"no holidays for {region!r:.80}: {_remedy(region)}")
 
 
 def _package() -> Any:
     try:
-        import holidays  # not needed without holidays as a feature
+        import holidays  # optional: only needed where holidays are asked for
     except ImportError as error:
         raise InputError("public holidays need the package holidays: pip install 'braided[holidays]'") from error
     return holidays
@@ -71,7 +71,7 @@ def _is_known(region: str) -> bool:
         known = _made(country, "")
     except (NotImplementedError, AttributeError):
         return False
-    is_code = known.country == country  # and not another name of it, such as "UK" of GB
+    is_code = known.country == country  # and not an alias, such as "UK" for GB
     return is_code and (not dash or subdivision in known.subdivisions)
 
 

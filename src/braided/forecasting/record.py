@@ -12,7 +12,7 @@ from braided.forecasting.curve import BINS, Curve
 from braided.types import Floats, Ints
 from braided.validate import insist_kinds, insist_numbers
 
-MODEL, NO_CHANGE = "model", "no change"  # are in every record
+MODEL, NO_CHANGE = "model", "no change"  # in every record
 CONTENDERS = (MODEL, "single", NO_CHANGE, "last change")  # of a learner's record
 
 
@@ -39,7 +39,7 @@ class Record:
     covered: Floats  # (T,) values inside their interval
     over_time: Curve = field(default_factory=lambda: Curve.blank(1 + len(CONTENDERS)))  # counts and squares
     contenders: tuple[str, ...] = CONTENDERS  # the model first
-    scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; none in older files
+    scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; empty in older files
 
     def __post_init__(self) -> None:
         _insist_contenders(self.contenders)

@@ -27,7 +27,7 @@ from braided.forecasting.clock import DAY, TIME_UNITS
 from braided.types import Ints
 
 SECOND = TIME_UNITS["s"]  # in microseconds
-FEW_YEARS = 10  # to look up the offsets of all of them takes less time than to see which are needed
+FEW_YEARS = 10  # looking up the offsets of all is faster than finding out which are needed
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The calendar repeats every 400 years. Before the first of these years every zone has its local mean time, and after
 # the last its latest rule. So any year has the offsets of one of these, even a year that Python's dates don't have.
@@ -41,7 +41,7 @@ FIRST_STAMP, END_STAMP = (
 def local_stamps(stamps: Ints, timezone: str) -> Ints:
     """Return what the clock of a zone shows at times in UTC; both in microseconds since 1970-01-01 00:00.
 
-    The hour that is repeated in autumn is there twice, and the one that is left out in spring is not there.
+    The hour that is repeated in autumn appears twice, and the one that is skipped in spring does not appear.
     """
     check_timezone(timezone)
     if not len(stamps):
@@ -79,13 +79,13 @@ def _remedy(timezone: str) -> str:
 
 @cache
 def _names() -> dict[str, str]:
-    """All zones by their names in small letters, and by the names of their cities."""
+    """All zones by their names in lower case, and by the names of their cities."""
     known = sorted(zoneinfo.available_timezones())
     return {name.lower().rpartition("/")[2]: name for name in known} | {name.lower(): name for name in known}
 
 
 def _in_known_years(stamps: Ints) -> Ints:
-    """The stamps, moved by whole cycles of the calendar into years of which the offsets are looked up."""
+    """The stamps, moved by whole cycles of the calendar into years whose offsets are looked up."""
     if stamps.min() >= FIRST_STAMP and stamps.max() < END_STAMP:
         return stamps
     early = np.maximum(-((stamps - FIRST_STAMP) // CYCLE), 0)

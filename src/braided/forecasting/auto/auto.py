@@ -1,4 +1,4 @@
-"""Auto: settings of the mixture; everything else it finds out from the values."""
+"""Auto: the settings of the mixture, which finds out everything else from the values."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Auto:
     low, high
         Bounds of forecasts and intervals.
     sharing
-        Whether streams learn from each other; without, every stream has a mixture of its own.
+        Whether streams learn from each other; if not, every stream has a mixture of its own.
     robust
         Whether wild values have little weight.
     compares
-        Whether a mixture that shares nothing runs along, to measure what sharing gains; doubles the time.
+        Whether a mixture that shares nothing runs alongside, to measure what sharing gains; doubles the time.
 
     >>> Auto(timezone="Australia/Melborne")
     Traceback (most recent call last):

@@ -1,10 +1,10 @@
-"""Copies: streams that are another one over again, in another unit or shifted.
+"""Copies: streams that repeat another one, perhaps in another unit or shifted.
 
 The same sensor under two names adds no information, and makes streams look more related than they are, so a user should
 know. Two streams are copies if their changes are proportional, with a positive factor, wherever both are known.
 
 >>> walk = np.random.default_rng(0).normal(size=(60, 2)).cumsum(axis=0)
->>> values = np.column_stack([walk, 1.8 * walk[:, 0] + 32.0])     # the first again, in another unit
+>>> values = np.column_stack([walk, 1.8 * walk[:, 0] + 32.0])     # the first, in another unit
 >>> find_copies(values, TaskGraph.pooled(range(3)))
 ((0, 2),)
 """
@@ -19,15 +19,15 @@ from braided.graph import TaskGraph
 from braided.types import Flags, Floats, Ints
 
 LEAST_CORRELATION = 0.9999  # of the changes
-LEAST_CHANGES = 20  # that both know, other than 0
+LEAST_CHANGES = 20  # known of both, other than 0
 CLIP_COPIES_AT = 10.0  # times the median change: one wild value must not make two streams agree
 PAIRS_AT_ONCE = 1 << 22  # changes that are compared together
 
 
 def find_copies(values: Floats, graph: TaskGraph) -> tuple[tuple[int, ...], ...]:
-    """Return groups of places of streams (rounds, T) that are copies of each other; only those tied are compared.
+    """Return groups of places of streams (rounds, T) that are copies of each other.
 
-    So the time it takes grows with the ties, which are a few for each of many streams.
+    Only streams that are tied are compared, so the time it takes grows with the number of ties.
     """
     ties = sparse.triu(sparse.csr_array(graph.similarity), k=1).tocoo()
     low, high = (ends.astype(np.int64) for ends in (ties.row, ties.col))
@@ -52,7 +52,7 @@ def _agree(x: Floats, y: Floats) -> Flags:
 
 
 def _without_wild(changes: Floats, moves: Flags) -> Floats:
-    """Changes (n, P), clipped at a multiple of the median of those that are marked in each column."""
+    """Changes (n, P), clipped at a multiple of the median size of those marked in each column."""
     limits = CLIP_COPIES_AT * np.nanmedian(np.where(moves, np.abs(changes), np.nan), axis=0)
     return np.clip(changes, -limits, limits)
 
@@ -67,7 +67,7 @@ def _are_proportional(x: Floats, y: Floats, both: Flags) -> Flags:
 
 
 def _groups(low: Ints, high: Ints, n: int) -> tuple[tuple[int, ...], ...]:
-    """Return the places that pairs join, by their first place."""
+    """Return the groups of places that the pairs form, in order of their first place."""
     links = sparse.csr_array((np.ones(len(low)), (low, high)), shape=(n, n))
     labels = connected_components(links, directed=False)[1]
     groups: dict[int, list[int]] = {}

@@ -78,7 +78,7 @@ class Ensemble:
 
     @classmethod
     def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
-        """Return an ensemble that has learned the first rounds; equal members take their weights from `before`."""
+        """Return an ensemble that has learned the first rounds; if members are the same, it keeps the weights so far."""
         values, n_given = head.values, head.given.shape[2]
         n_rounds, n_streams = values.shape
         views = [View.measure(values, seasons, n_given, sharing)]
@@ -136,7 +136,7 @@ class Ensemble:
         return fresh_mixture(np.append(learners, rules), self.n_streams, COMMON_SHARE if self.sharing else 0.0)
 
     def _prefer_learners(self, n_rounds: int) -> None:
-        """Set the weights at the start: of the learners together, the more, the more rounds they have learned."""
+        """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
         n_learners, n_rules = self.n_learners, len(self._rules)
         share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
         prior, rest = self.mixture.prior, 1.0 - NO_CHANGE_PRIOR
@@ -252,18 +252,18 @@ class Ensemble:
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
-        """Return the ensemble that was dumped; refuse parts that do not fit together with an InputError."""
+        """Return the ensemble that was dumped; raise InputError if its parts do not fit together."""
         seasons, members = dumped["seasons"], dumped["members"]
         insist_members(members)
         if not isinstance(seasons, Seasons) or not 1 <= len(dumped["views"]) <= 2:
             raise InputError("an ensemble has no seasons, or no view")
         views = [View.restore(one, seasons, dumped["n_given"]) for one in dumped["views"]]
         if len({view.graph.n_tasks for view in views}) != 1:
-            raise InputError("the views of an ensemble are of other streams")
+            raise InputError("the views of an ensemble belong to different streams")
         ensemble = cls(views, members, seasons, bool(dumped["sharing"]))
         for runners, held in zip(ensemble.runners, dumped["runners"], strict=True):
             if runners.keys() != held.keys():
-                raise InputError(f"the members are {', '.join(runners)}; saved are {', '.join(held)}")
+                raise InputError(f"the members are {', '.join(runners)}; the saved ones are {', '.join(held)}")
             for name, runner in runners.items():
                 runner.restore(held[name])
         for name, fresh in ensemble.mixture._asdict().items():
@@ -273,7 +273,7 @@ class Ensemble:
             raise InputError("the mixture has errors or weights that are not above 0")
         ensemble.rounds = count(dumped["rounds"], "rounds of the ensemble", least=0, most=LARGEST_COUNT)
         if any(view.panel.totals[ROUNDS] != ensemble.rounds for view in views):
-            raise InputError(f"the ensemble has learned {ensemble.rounds} rounds, its views others")
+            raise InputError(f"the ensemble has learned {ensemble.rounds} rounds, its views a different number")
         insist_numbers(dumped["used"], "used", ensemble.used.shape)
         insist_numbers(dumped["positions"], "positions", (min(ensemble.rounds, len(views[0].panel.levels)),))
         ensemble.used, ensemble.positions = dumped["used"], dumped["positions"]

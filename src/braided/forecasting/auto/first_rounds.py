@@ -66,4 +66,4 @@ class FirstRounds:
         for part in self.parts:
             width = count(np.shape(part.values)[1], "columns of the first rounds", least=0, most=n_columns)
             insist_numbers(part.values, "first rounds", (len(part.stamps), width), missing=True)
-            insist_numbers(part.extras, "extras of them", (len(part.stamps), width, n_extras), missing=True)
+            insist_numbers(part.extras, "extras of the first rounds", (len(part.stamps), width, n_extras), missing=True)

@@ -1,7 +1,7 @@
 """Members: what Auto mixes. All read the same features; each says which, and how it learns.
 
 To add one, subclass `Member` as a frozen dataclass with a `start`, which returns a `Runner`: the member at work, which
-forecasts a round of all streams and learns it afterwards. Those here are linear filters, told apart by what is shared:
+forecasts a round of all streams and learns it afterwards. Those here are linear filters that differ in what is shared:
 
 | sharing    | streams share                                    |
 |------------|--------------------------------------------------|
@@ -9,7 +9,7 @@ forecasts a round of all streams and learns it afterwards. Those here are linear
 | "separate" | nothing: a filter for each (WRLS)                |
 | "pooled"   | everything: one filter for all                   |
 
-Filters that are not tied can be one for each phase of the shortest season, on days off others than on working days.
+Filters that are not tied can be split: one for each phase of the shortest season, and others for days off.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
 Split: TypeAlias = Literal["", "phase", "phase, day off"]
 Scale: TypeAlias = Literal["plain", "asinh"]
 
-TOLERANCE = 0.01  # of the local solver, in typical innovations; a finer one takes longer, and gains nothing
+TOLERANCE = 0.01  # of the local solver, in typical innovations; a finer one takes longer and gains nothing
 ROBUST = 5.0  # deviations beyond which an error counts for less
-CLIP_SCALED_AT = 10.0  # of targets in units of their own typical size
+CLIP_SCALED_AT = 10.0  # typical changes, of scaled targets
 RESIDUAL_LAGS = 2
 CLIP_RESIDUALS_AT = 10.0  # units
 OWN = ("recent", "older", "level")
@@ -49,7 +49,7 @@ SMOOTH = ("bias", *OWN, *NEAR, *MEAN, *SEASONAL)
 ALL = (*SMOOTH, "waves")
 FEW = ("bias", "recent", "level", "near", "mean", *SEASONAL)  # for filters that see few samples each
 OF_OTHERS = {*NEAR, *MEAN, "others"}
-RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of them
+RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of these names
     "no change",
     "mean so far",
     "recent mean",
@@ -73,7 +73,7 @@ class Start:
     n_phases: int  # of the shortest season
 
     def columns(self, *names: str) -> Ints:
-        """Return the places of the features of these groups."""
+        """Return the columns of these groups of features."""
         starts = dict(zip(self.groups, [0, *self.groups.values()], strict=False))
         return np.concatenate([np.arange(starts[name], self.groups[name]) for name in names])
 
@@ -85,14 +85,14 @@ class Rounds:
 
     X: Floats  # (n, T, F) features
     y: Floats  # (n, T) changes in units, NaN where there is none
-    scale: Floats  # (n, T) typical change of the stream lately
+    scale: Floats  # (n, T) recent typical change of the stream
     phases: Ints  # (n,) of the shortest season
     days_off: Ints  # (n,) 1 on weekends and holidays, where steps are of an hour or less
     first: int  # number of the first round
     forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
 
     def one(self, i: int) -> Rounds:
-        """Return one of them."""
+        """Return one of the rounds."""
         here = np.s_[i : i + 1]
         arrays = {name: getattr(self, name)[here] for name in ("X", "y", "scale", "phases", "days_off")}
         forecasts = {name: made[here] for name, made in self.forecasts.items()}
@@ -110,7 +110,7 @@ class Runner(ABC):
 
     @abstractmethod
     def learn(self, rounds: Rounds) -> None:
-        """Learn the changes `y` of one round; those that are NaN did not come."""
+        """Learn the changes `y` of one round; NaN where one is missing."""
 
     @abstractmethod
     def join(self, graph: TaskGraph, links: Mapping[TaskKey, float]) -> None:
@@ -122,7 +122,7 @@ class Runner(ABC):
 
     @abstractmethod
     def restore(self, dumped: Mapping[str, Any]) -> None:
-        """Take over the state that `dump` returned; refuse one that does not fit with an InputError."""
+        """Take over the state that `dump` returned; raise InputError if it does not fit."""
 
     def progressive(self, rounds: Rounds) -> Floats:
         """Return forecasts (n, T) of the changes, each made before its round is learned."""
@@ -134,7 +134,7 @@ class Runner(ABC):
 
 
 def as_forecasts(made: Any, shape: tuple[int, ...], name: str) -> Floats:
-    """Return what a member made as numbers of this shape, NaN where one is absurd; refuse anything else."""
+    """Return a member's forecasts as numbers of this shape, NaN where absurdly large; refuse anything else."""
     try:
         forecasts = np.asarray(made, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -148,8 +148,7 @@ def as_forecasts(made: Any, shape: tuple[int, ...], name: str) -> Floats:
 class Member(ABC):
     """A part of Auto: its name, and the scale on which it sees the values.
 
-    On the scale "asinh" of values that are never negative, members see growth rather than amounts; where values are
-    negative, they are left out.
+    Members on the scale "asinh" see growth rather than amounts. Where values are negative, they are left out.
     """
 
     name: str
@@ -164,14 +163,14 @@ class Member(ABC):
         """Return the member at work, before the first round."""
 
     def alone(self) -> Member | None:
-        """Return the same without anything shared between streams; None, the default, if that makes no sense.
+        """Return this member with nothing shared between streams; None, the default, if that makes no sense.
 
         A member that sees one stream only returns itself.
         """
         return None
 
     def plain(self) -> Member:
-        """Return the same with full weight for wild values; itself, if it has no other way."""
+        """Return this member with full weight for wild values; itself if it always gives them that."""
         return self
 
 
@@ -185,8 +184,8 @@ class Linear(Member):
     penalty: float = 100.0
     forgetting: float = 0.998  # per round
     by: Split = ""  # a filter for each of these
-    after: str = ""  # learns what this member leaves: its residuals
-    is_scaled: bool = False  # in units of the stream's typical change lately
+    after: str = ""  # the member whose residuals it learns
+    is_scaled: bool = False  # in units of the stream's recent typical change
     sees_residuals: bool = False  # of the stream and of the most similar ones, in the last two rounds
     is_robust: bool = True
     scale: Scale = "plain"
@@ -211,7 +210,7 @@ class Linear(Member):
         return self.scale
 
     def alone(self) -> Linear | None:
-        """Return the filters that serve one stream each and see nothing of others; None if nothing else is left."""
+        """Return a filter for each stream, without features of other streams; None if no feature is left."""
         features = tuple(name for name in self.features if name not in OF_OTHERS)
         return replace(self, sharing="separate", features=features) if features else None
 
@@ -265,7 +264,7 @@ class LinearRunner(Runner):
         self.progressive(rounds)
 
     def progressive(self, rounds: Rounds) -> Floats:
-        """Forecast every stream of each round, then learn those that came."""
+        """Forecast every stream of each round, then learn the values that are there."""
         n, T = rounds.y.shape
         X, y, base, scale = self._samples(rounds)
         if self.member.sees_residuals:
@@ -279,7 +278,7 @@ class LinearRunner(Runner):
         return _sane(made.reshape(n, T) * scale + base)
 
     def _samples(self, rounds: Rounds) -> tuple[Floats, Floats, Floats, Floats]:
-        """The inputs, the changes less what the member before forecast, those forecasts, and the unit of both."""
+        """The inputs, the changes less the forecasts of the member before, those forecasts, and the unit of both."""
         X = rounds.X[:, :, self.columns]
         base, scale = np.zeros(()), np.ones(())
         if self.member.after:
@@ -323,36 +322,36 @@ class LinearRunner(Runner):
         learner, fresh = dumped["learner"], self.learner
         insist_numbers(dumped["residuals"], "residuals", self.residuals.shape)
         if type(learner) is not type(fresh) or learner.parameters != fresh.parameters:
-            raise InputError(f"the filters of {self.member.name!r} are of another kind")
+            raise InputError(f"the filters of {self.member.name!r} are of a different kind")
         if learner.tasks != fresh.tasks or learner.n_features != fresh.n_features:
-            raise InputError(f"the filters of {self.member.name!r} are of other streams or features")
+            raise InputError(f"the filters of {self.member.name!r} belong to different streams or features")
         self.learner, self.residuals = learner, dumped["residuals"]
 
 
 def with_blank_row(alike: Ints) -> Ints:
-    """Return the most similar streams with a row for one more, which has none."""
+    """Return the most similar streams with a row for one more stream, which has none."""
     return np.vstack([alike, np.full((1, alike.shape[1]), -1)])
 
 
 def _clipped(residuals: Floats) -> Floats:
-    """Residuals as features, so that a wild value of a stream is none of the others'; 0 where one is missing."""
+    """Residuals as features, clipped so that one stream's wild value stays its own; 0 where one is missing."""
     return np.clip(np.nan_to_num(residuals), -CLIP_RESIDUALS_AT, CLIP_RESIDUALS_AT)
 
 
 def _sane(forecasts: Floats) -> Floats:
-    """Forecasts in units, NaN where one is absurd."""
+    """Forecasts in units, NaN where absurdly large."""
     forecasts[~(np.abs(forecasts) <= LARGEST_LEVEL)] = np.nan
     return forecasts
 
 
 def insist_members(members: tuple[Any, ...]) -> None:
-    """Refuse members that can't be mixed: each has a name of its own, and follows one before it on the same scale."""
+    """Refuse members that can't be mixed: names are unique, and a member follows one before it on the same scale."""
     names: list[str] = [MODEL, *RULE_NAMES]
     for place, member in enumerate(members):
         if not isinstance(member, Member) or not isinstance(member.name, str):
             raise InputError(f"{member!r:.80} is a {type(member).__name__}: give members of Auto")
         if member.name in names:
-            raise InputError(f"a member is named {member.name!r}, as another or a rule: give each a name of its own")
+            raise InputError(f"the name {member.name!r} is taken by another member or a rule: give each member its own")
         names.append(member.name)
         before = {other.name for other in members[:place] if other.on == member.on}
         if isinstance(member, Linear) and member.after and member.after not in before:
@@ -364,7 +363,7 @@ def default_members(
 ) -> tuple[Linear, ...]:
     """Return Auto's members: fewer where there is no season, steps are longer than an hour, or streams are many.
 
-    Those left out without sharing would be copies of others once they see nothing of other streams (`alone`).
+    Those left out without sharing would be copies of others once they see no other stream (`alone`).
     """
     own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0)
     tied = Linear("tied", "tied", ALL)

@@ -1,8 +1,8 @@
-"""Seasons: how long they are, by the clock, and where a round stands in them.
+"""Seasons: how long they are, and where a round lies in them.
 
 Times become *positions*, counted in steps of the clock: dates by their day and hour, months and years by the calendar.
 So a season is a number of steps, which need not be whole, and what was "a season ago" is found by position: missing
-rounds, business days and months of any length need no other treatment.
+rounds, business days and months of any length need no special treatment.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Seasons:
 
     @classmethod
     def of_clock(cls, clock: Clock, is_dated: bool, lengths: tuple[float, ...] | None = None) -> Seasons:
-        """Return the seasons given, or those that people live by: day, week and year, where a step is shorter."""
+        """Return the seasons given, or else those of the calendar: day, week and year, where steps are shorter."""
         step, by_clock, months = clock.step, tuple[float, ...](), 0
         if is_dated and step >= MONTH:
             months = max(round(step / (YEAR_DAYS * DAY / 12)), 1)
@@ -86,7 +86,7 @@ class Seasons:
 
     @property
     def reach(self) -> int:
-        """The rounds that features of seasons look back to; where clocks are changed, an hour may come twice."""
+        """How many rounds seasonal features look back; where clocks are set back, an hour comes twice."""
         repeated = int(np.ceil(HOUR / self.step)) if self.is_dated and self.step < DAY and self.lengths else 0
         return max((int(np.ceil(length)) for length in self.lengths), default=0) + repeated + 1
 
@@ -120,7 +120,7 @@ class Seasons:
         return (months.astype(np.int64) + into) / self.months
 
     def calendar(self, positions: Floats, before: Floats, is_after_gap: Flags) -> Calendar:
-        """Return where rounds stand; `before` are the positions of the rounds before them, as far back as needed."""
+        """Return where rounds lie in seasons; `before` are the positions of earlier rounds, as far back as needed."""
         n, known = len(positions), np.maximum.accumulate(np.concatenate([before, positions]))  # an hour may come twice
         places = len(before) + np.arange(n)
         back, phase = np.zeros((2, n, len(self.lengths)), np.int64)

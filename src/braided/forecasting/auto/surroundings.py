@@ -1,4 +1,4 @@
-"""Surroundings: what is known of a round beside the values: its time on the wall, days off, further columns in units.
+"""Surroundings: what is known of a round besides the values: its local time, days off, further columns in units.
 
 A `Stretch` is rounds in order with all of that, as an ensemble takes them.
 """
@@ -36,7 +36,7 @@ class Stretch(NamedTuple):
 
 @final
 class Surroundings:
-    """The clock on the wall, its holidays, and the units of the further columns."""
+    """The local clock, its holidays, and the units of the further columns."""
 
     def __init__(self, auto: Auto, is_utc: bool | None, n_extras: int) -> None:
         self.timezone, self.region, self.is_utc = auto.timezone, auto.holidays, is_utc

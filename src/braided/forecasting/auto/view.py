@@ -1,4 +1,4 @@
-"""View: the values of all streams on one scale, with units, similar streams and features of their own."""
+"""View: the values of all streams on one scale, with their units, similar streams and features."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from braided.graph import TaskGraph
 from braided.types import Floats, Ints
 from braided.validate import insist_integers, insist_numbers
 
-DENSE_UP_TO = 30  # streams; of more, each is tied to the most similar
+DENSE_UP_TO = 30  # streams; beyond that, each is tied to the most similar only
 TIED_TO = 20  # most similar streams
 MOST_ALIKE = 19  # streams that members see one by one
 RIDGE = 0.1
-ASINH_AT = 3.0  # times the value, over the median: nearly a logarithm from there on
+ASINH_AT = 3.0  # asinh of this times value / median: nearly a logarithm from the median on
 LARGEST_ASINH = 50.0
 LEAST_REACH = 11  # rounds
 
@@ -84,7 +84,7 @@ class View:
         return Ties(*places, links.data, self.alike, self.seasons.waves, self.seasons.bins, self.seasons.known_from)
 
     def describe(self, calendar: Calendar, values: Floats, given: Floats) -> Described:
-        """Return features, rules and targets of rounds of values (n, T), and take these up."""
+        """Return features, rules and targets of rounds of values (n, T), and remember these."""
         n, T = values.shape
         made = self._described(n)
         levels, given = np.ascontiguousarray(self.inward(values)), np.ascontiguousarray(given)  # compiled once
@@ -93,7 +93,7 @@ class View:
         return made
 
     def describe_next(self, calendar: Calendar, given: Floats) -> Described:
-        """Return the features and rules of the round to come, whose values are not known yet."""
+        """Return the features and rules of the next round, whose values are not known yet."""
         made = self._described(1)
         back, phase, angle, _ = (array[0] for array in calendar)
         describe_inplace(self.panel, self.ties, back, phase, angle, given[0], made.X[0], made.rules[0])
@@ -136,10 +136,10 @@ class View:
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any], seasons: Seasons, n_given: int) -> Self:
-        """Return what was dumped; refuse parts that do not fit together with an InputError."""
+        """Return the view that was dumped; raise InputError if its parts do not fit together."""
         units, graph, medians = dumped["units"], dumped["graph"], dumped["medians"]
         if not isinstance(units, Units) or not isinstance(graph, TaskGraph) or len(units.centre) != graph.n_tasks:
-            raise InputError("the units and the graph of a view are of other streams")
+            raise InputError("the units and the graph of a view belong to different streams")
         insist_numbers(medians, "medians", (graph.n_tasks if medians.size else 0,))
         alike = dumped["alike"]
         insist_integers(alike, "alike", (graph.n_tasks, np.shape(alike)[1]), -1, graph.n_tasks - 1)
@@ -162,7 +162,7 @@ def _scaled(values: Floats, medians: Floats) -> Floats:
 
 
 def similar_streams(values: Floats) -> TaskGraph:
-    """Return the graph of the streams, by rank correlations of their changes; a few are all tied to each other."""
+    """Return the graph of the streams, by rank correlations of their changes; if few, all are tied to each other."""
     n_streams = values.shape[1]
     if n_streams == 1:
         return TaskGraph.independent([0], ridge=RIDGE)
