@@ -78,7 +78,7 @@ class Ensemble:
 
     @classmethod
     def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
-        """Return an ensemble that has learned the first rounds; if members are the same, it keeps the weights so far."""
+        """Return an ensemble that has learned the first rounds; equal members keep their weights so far."""
         values, n_given = head.values, head.given.shape[2]
         n_rounds, n_streams = values.shape
         views = [View.measure(values, seasons, n_given, sharing)]
