@@ -37,6 +37,7 @@ from braided.forecasting.forecasts import Forecasts
 from braided.forecasting.origin import Origin
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
 from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
+from braided.forecasting.zones import local_stamps
 from braided.graph import TaskGraph, TaskKey
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers
@@ -92,7 +93,7 @@ class AutoEngine(Engine):
         self._clock = Clock()
         self._head = FirstRounds()  # of all columns, until everything is measured
         self._newcomers = Newcomers()
-        self._surroundings = Surroundings(auto, origin.is_utc, n_extras)
+        self._surroundings = Surroundings(auto.holidays, n_extras)
         self._last: Floats = np.empty(0)  # last known value of each column
         self._has_changed: Flags = np.empty(0, np.bool_)  # whether it ever had another; till then it stays as it is
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
@@ -358,7 +359,14 @@ class AutoEngine(Engine):
 
     def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
-        return self._surroundings.stretch(stamps, values, extras, before, self._clock, self.is_dated)
+        times = np.append(before, stamps)
+        return self._surroundings.stretch(times, self._local(times), values, extras, self._clock, self.is_dated)
+
+    def _local(self, stamps: Ints) -> Ints:
+        """Return times on the clock that seasons follow."""
+        if self.auto.timezone is None or not (self.is_dated and self.origin.is_utc):
+            return stamps
+        return local_stamps(stamps, self.auto.timezone)
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.seasons import is_weekend
 from braided.forecasting.clock import DAY, GAP_FACTOR, Clock
 from braided.forecasting.holidays import holiday_flags
-from braided.forecasting.zones import local_stamps
 from braided.types import Flags, Floats, Ints
 
 CLIP_EXTRAS_AT = 10.0  # deviations
@@ -36,10 +34,10 @@ class Stretch(NamedTuple):
 
 @final
 class Surroundings:
-    """The local clock, its holidays, and the units of the further columns."""
+    """Holidays, and the units of the further columns."""
 
-    def __init__(self, auto: Auto, is_utc: bool | None, n_extras: int) -> None:
-        self.timezone, self.region, self.is_utc = auto.timezone, auto.holidays, is_utc
+    def __init__(self, region: str | None, n_extras: int) -> None:
+        self.region = region
         self.units: Floats = np.array([np.zeros(n_extras), np.ones(n_extras)])  # centres and scales
 
     def measure(self, extras: Floats) -> None:
@@ -50,26 +48,21 @@ class Surroundings:
             self.units[:, k] = known.mean() if len(known) else 0.0, spread if spread > 0.0 else 1.0
 
     def stretch(
-        self, stamps: Ints, values: Floats, extras: Floats, before: int, clock: Clock, is_dated: bool
+        self, times: Ints, local: Ints, values: Floats, extras: Floats, clock: Clock, is_dated: bool
     ) -> Stretch:
-        """Return rounds with all that is known of them; `before` is the time of the round before."""
-        local = self._local(stamps) if is_dated else stamps
+        """Return rounds with all that is known of them; the first of the times is that of the round before."""
         centre, scale = self.units
         given = [np.clip(np.nan_to_num((extras - centre) / scale), -CLIP_EXTRAS_AT, CLIP_EXTRAS_AT)]
-        is_after_gap = np.diff(stamps, prepend=before) > GAP_FACTOR * clock.longest
-        is_day_off = is_weekend(local) if is_dated else np.zeros(len(stamps), np.bool_)
+        is_after_gap = np.diff(times) > GAP_FACTOR * clock.longest
+        is_day_off = is_weekend(local[1:]) if is_dated else np.zeros(len(values), np.bool_)
         if self.region is not None and is_dated:
-            flags = self._holidays(local, before, self.region)
+            flags = holidays_of(local, self.region)
             given.append(np.repeat(flags[:, None], values.shape[1], axis=1))
             is_day_off |= flags[:, 0] > 0.0
-        return Stretch(local, values, np.concatenate(given, axis=2), is_after_gap, is_day_off)
+        return Stretch(local[1:], values, np.concatenate(given, axis=2), is_after_gap, is_day_off)
 
-    def _local(self, stamps: Ints) -> Ints:
-        """Return dates on the clock that seasons follow."""
-        return local_stamps(stamps, self.timezone) if self.timezone is not None and self.is_utc else stamps
 
-    def _holidays(self, local: Ints, before: int, region: str) -> Floats:
-        """Return whether each round is on a holiday, and how that differs from the round before and a week ago."""
-        days = np.append(self._local(np.array([before])), local)
-        today, week_ago = (holiday_flags(times, region).astype(np.float64) for times in (days, days - 7 * DAY))
-        return np.column_stack([today[1:], np.diff(today), (today - week_ago)[1:]])
+def holidays_of(local: Ints, region: str) -> Floats:
+    """Return whether each round but the first is on a holiday, less the round before, and less a week ago (n, 3)."""
+    today, week_ago = (holiday_flags(times, region).astype(np.float64) for times in (local, local - 7 * DAY))
+    return np.column_stack([today[1:], np.diff(today), (today - week_ago)[1:]])
