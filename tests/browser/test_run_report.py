@@ -7,7 +7,7 @@ import pytest
 
 from braided.datasets import wind_field
 from braided.report import write_run_report
-from braided.report.run.tables import errors, trials
+from braided.report.run.kinds import report_of
 from tests.browser import test_report as study_page
 from tests.unit.test_run_report import NAMES, make_run
 
@@ -32,7 +32,7 @@ def page(run, tmp_path_factory):
 
 @pytest.fixture
 def expected(run):
-    return [errors(run.forecaster), trials(run.forecaster.origin.choice)]
+    return [report_of(run.forecaster).errors(), *report_of(run.forecaster).tables_of_page()]
 
 
 @pytest.fixture

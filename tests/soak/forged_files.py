@@ -24,8 +24,7 @@ from braided.forecasting import Clock, LiveRounds, Units
 from braided.forecasting.auto import Auto, AutoEngine
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.kernels import linear, polynomial, rbf
-from braided.report import in_words
-from braided.report.run.tables import errors, facts, links
+from braided.report.run.kinds import report_of
 from braided.runs import Live, run_in_memory
 from braided.runs.start import insist_origin
 from braided.state import dumps, loads
@@ -296,10 +295,9 @@ def use_live_rounds(rounds):
 def use_forecaster(model):
     """Show it, as `inspect` does; go on, with a task that is new, and look ahead."""
     insist_origin(model, Path("forged"))
-    for show in (facts, in_words, errors):
-        allowed(show, model)
-    if model.graph is not None:
-        allowed(links, model.graph)
+    report = report_of(model)
+    for show in (report.facts, report.in_words, report.errors, report.tables):
+        allowed(show)
     rng = np.random.default_rng(1)
     start = max(model.last_stamp, -(2**62))
     stamps = start + model.clock.step * (1 + np.arange(30))

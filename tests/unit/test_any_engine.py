@@ -8,7 +8,7 @@ import pytest
 import braided as bd
 from braided.forecasting import Clock, Engine
 from braided.report import Summary, in_words, write_run_report
-from braided.report.run.tables import errors, facts
+from braided.report.run.kinds import report_of
 from braided.runs import Live, Settings, load_forecaster, run, run_in_memory
 from braided.runs.table import learn
 from braided.state import dumps, loads
@@ -164,8 +164,8 @@ def test_any_engine_runs_a_table_is_resumed_and_reported(tmp_path):
     page = write_run_report(done, tmp_path / "report").read_text("utf-8")
     assert "wind.csv" in page
     assert "One filter per stream" not in page
-    assert "one filter each" not in errors(in_memory).columns
-    assert facts(in_memory)["Method"] == "Still"
+    assert "one filter each" not in report_of(in_memory).errors().columns
+    assert report_of(in_memory).facts()["Method"] == "Still"
     assert "Sharing" not in "".join(in_words(in_memory))
     summary, error = Summary.of(in_memory), made.actual - made.forecast
     expected = np.sqrt(np.bincount(made.places, error**2) / summary.counts)

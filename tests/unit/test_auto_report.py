@@ -14,9 +14,8 @@ from braided.datasets import wind_field
 from braided.forecasting import Record
 from braided.forecasting.auto import Auto, AutoEngine
 from braided.report import in_words, write_run_report
-from braided.report.run import pictures, tables
-from braided.report.run.auto_summary import best_rule
-from braided.report.run.auto_tables import carriers, copies, mean_weights
+from braided.report.run import pictures
+from braided.report.run.auto_report import AutoReport
 from braided.runs import Settings, run
 from braided.state import dumps, loads
 from braided.tables import open_rounds
@@ -115,14 +114,14 @@ def test_a_difference_that_could_be_chance_is_none(base):
 
 def test_no_change_as_the_best_rule_is_said_once(base):
     engine = with_errors(base, {"model": 0.9, "no change": 0.95})
-    assert best_rule(engine) == "no change"
+    assert AutoReport(engine).best_rule == "no change"
     assert sum("no change" in sentence for sentence in in_words(engine)) == 1
 
 
 def test_the_best_rule_is_that_of_the_mean_over_the_streams(base):
     engine = with_errors(base, {RULE: np.array([0.2, 1.0, 1.0, 1.0]), "mean so far": 0.85})
-    assert best_rule(engine) == RULE  # 0.8 on average
-    assert best_rule(with_errors(base, {RULE: 0.9, "tied": 0.1})) == RULE  # "tied" learns
+    assert AutoReport(engine).best_rule == RULE  # 0.8 on average
+    assert AutoReport(with_errors(base, {RULE: 0.9, "tied": 0.1})).best_rule == RULE  # "tied" learns
 
 
 def test_it_says_how_to_measure_sharing_or_that_there_is_none():
@@ -176,7 +175,7 @@ def test_copies_are_named_and_kept():
     engine = learned(panel, seasons=())
     assert engine.copies == ((1, 4, 5),)
     assert "Copies of each other: site 2 = site 5 = site 6." in in_words(engine)
-    assert copies(engine).rows == (("site 2", "site 5, site 6"),)
+    assert AutoReport(engine).copied().rows == (("site 2", "site 5, site 6"),)
     assert loads(dumps(engine)).copies == engine.copies
 
 
@@ -202,11 +201,11 @@ def test_weights_over_time_are_those_of_the_scored_rounds_and_depend_on_no_cut()
     assert whole.weights.rounds == whole.record.rounds == 110
     np.testing.assert_allclose(whole.weights.sums, cut.weights.sums, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(whole.weights.sums.sum(axis=1)[:110], 1.0)
-    np.testing.assert_allclose(mean_weights(whole).sum(axis=1), 1.0)
+    np.testing.assert_allclose(AutoReport(whole).mean_weights().sum(axis=1), 1.0)
     whole.forget_record()
     assert not whole.weights.sums.any()
     assert not whole.ensemble.used.any()
-    assert carriers(whole).rows == ()
+    assert AutoReport(whole).carriers().rows == ()
 
 
 def test_the_table_names_the_members_with_most_weight(base):
@@ -215,15 +214,15 @@ def test_the_table_names_the_members_with_most_weight(base):
     engine.ensemble.used[:] = 0.0
     engine.ensemble.used[0, [names.index("tied"), names.index(RULE)]] = 30.0, 10.0
     engine.ensemble.used[1:, 0] = 5.0
-    table = carriers(engine)
+    table = AutoReport(engine).carriers()
     assert table.rows[0] == ("site 1", "tied 75 %", "recent mean 25 %", "")
     assert table.rows[1] == ("site 2", "own past 100 %", "", "")
-    assert [row[0] for row in carriers(engine, most=2).rows] == ["site 1", "site 2"]
-    assert "2 more streams are not shown" in carriers(engine, most=2).note
+    assert [row[0] for row in AutoReport(engine).carriers(most=2).rows] == ["site 1", "site 2"]
+    assert "2 more streams are not shown" in AutoReport(engine).carriers(most=2).note
 
 
 def test_the_picture_shows_a_few_members_by_name_and_the_rest_as_one(base):
-    drawn = next(one for one in pictures.auto_pictures.weights(base) if one.name == "weights")
+    drawn = next(one for one in AutoReport(base).own_pictures() if one.name == "weights")
     labels = [text.get_text() for text in drawn.figure.legends[0].get_texts()]
     assert len(labels) == 9
     assert labels[0] == f"the other {len(base.ensemble.names) - 8}"  # on top of the stack
@@ -257,7 +256,7 @@ def test_a_file_with_parts_that_do_not_fit_is_refused(base, name, value, said):
 
 
 def test_numbers_of_the_table_are_those_of_the_record(base):
-    table, record = tables.errors(base), base.record
+    table, record = AutoReport(base).errors(), base.record
     assert table.columns == ("Stream", "RMSE", "no change", "best rule", "one filter", "unshared", "holds, %")
     rows = {row[0]: row for row in table.rows}
     own = record.rmse_of("model")
@@ -265,7 +264,7 @@ def test_numbers_of_the_table_are_those_of_the_record(base):
         cells = rows[task]
         assert cells[1] == f"{own[place] * record.scale[place]:.4g}"
         assert cells[2] == f"{own[place] / record.rmse_of('no change')[place]:.3f}"
-        for cell, name in zip(cells[3:6], (best_rule(base), "own past", "without sharing"), strict=True):
+        for cell, name in zip(cells[3:6], (AutoReport(base).best_rule, "own past", "without sharing"), strict=True):
             gain = 100.0 * (1.0 - own[place] / record.rmse_of(name)[place])
             assert cell.replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     gains = [float(row[3].replace("−", "-")) for row in table.rows[:-1]]
@@ -275,7 +274,7 @@ def test_numbers_of_the_table_are_those_of_the_record(base):
 
 def test_facts_say_what_the_model_goes_by():
     engine = learned(wind(60), timezone="Europe/Lisbon", holidays="PT", low=0.0, high=99.0)
-    facts = tables.facts(engine)
+    facts = AutoReport(engine).facts()
     assert facts["Seasons"] == "a day and a week"
     assert facts["Time zone"] == "Europe/Lisbon; times are taken to be of it"
     assert facts["Holidays"] == "PT: days off, like weekends"
@@ -286,11 +285,11 @@ def test_facts_say_what_the_model_goes_by():
     assert facts["Rules"].startswith("no change; mean so far; ")
     assert facts["Sharing"] == "each stream is tied to 2 others, on average"
     engine.origin = replace(engine.origin, is_utc=True)
-    assert tables.facts(engine)["Time zone"].endswith("times are in UTC, and converted to it")
+    assert AutoReport(engine).facts()["Time zone"].endswith("times are in UTC, and converted to it")
     plain = AutoEngine(Auto())
     plain.advance(np.arange(3), np.eye(3), list("abc"))
-    assert tables.facts(plain)["Members"] == "“no change” only, as there are too few rounds"
-    assert "whole numbers" in tables.facts(plain)["Time zone"]
+    assert AutoReport(plain).facts()["Members"] == "“no change” only, as there are too few rounds"
+    assert "whole numbers" in AutoReport(plain).facts()["Time zone"]
 
 
 def test_a_page_with_the_comparison_shows_all(compared):
@@ -347,13 +346,13 @@ def test_many_streams_have_a_page_that_is_folded_up(tmp_path):
     done, html, _ = made_run(wind(60, sites=60), tmp_path, seasons=())
     assert html.count("<details>") == 2
     assert {"gains", "graph", "weights"} <= {picture.name for picture in pictures.pictures(done)}
-    table = tables.errors(done.forecaster, most=10)
+    table = AutoReport(done.forecaster).errors(most=10)
     assert [row[0] for row in table.rows][5] == "… 50 more"
     assert len(table.rows) == 12
 
 
 def test_a_narrow_terminal_shows_all_numbers_beside_shorter_names(base):
-    table = tables.errors(base)
+    table = AutoReport(base).errors()
     long = replace(table, rows=tuple(("a" * 40 + row[0], *row[1:]) for row in table.rows))
     cut = fitted(long, 80)
     assert [row[1:] for row in cut.rows] == [row[1:] for row in table.rows]

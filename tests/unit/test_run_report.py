@@ -11,7 +11,8 @@ import braided as bd
 from braided.forecasting import Origin
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.report import Summary, in_words, write_run_report
-from braided.report.run import pictures, rows, tables
+from braided.report.run import engine_report, learner_report, pictures, rows
+from braided.report.run.kinds import report_of
 from braided.runs import Choice, Run, Settings, Trial, TuningPeriod
 from braided.runs.output import ForecastFile
 from braided.runs.start import start
@@ -71,7 +72,7 @@ def pictures_of(run):
 
 def tables_of(run):
     forecaster = run.forecaster
-    made = (tables.errors(forecaster), tables.trials(forecaster.origin.choice))
+    made = (report_of(forecaster).errors(), learner_report.trials(forecaster.origin.choice))
     return {table.name: table for table in made if table.rows}
 
 
@@ -211,16 +212,16 @@ def test_strange_names_are_shown_as_they_are(tmp_path):
 
 
 def test_of_many_streams_the_ends_are_shown(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "STREAMS_SHOWN", 4)
+    monkeypatch.setattr(engine_report, "STREAMS_SHOWN", 4)
     monkeypatch.setattr(pictures, "NAMED_GAINS", 5)
     run = make_run(tmp_path, bd.datasets.wind_field(seed=0, steps=200, sites=9))
-    table = tables_of(run)["streams"]
+    table = report_of(run.forecaster).errors(most=4)
     order = [str(run.forecaster.tasks[place]) for place in rows.best_first(Summary.of(run.forecaster).to_single)]
     assert [row[0] for row in table.rows] == [*order[:2], "… 5 more", *order[-2:], "All 9"]
     assert "Of 9 streams, the 2 with the largest gain and the 2 with the smallest are shown." in table.note
     axis = pictures_of(run)["gains"].figure.axes[0]
     assert axis.get_xlabel() == "Streams, the largest gain first"
-    assert len(tables.links(run.forecaster.graph).rows) == 4
+    assert len(engine_report.links(run.forecaster.graph).rows) == 4
     monkeypatch.setattr(pictures, "STREAMS_IN_GRAPH", 8)
     assert set(pictures_of(run)) == EVERY - {"graph"}
 
@@ -254,8 +255,8 @@ def test_a_loss_far_larger_than_all_else_is_cut():
 def test_parameters_at_the_end_of_their_grid_are_named(parameters, said):
     best = Trial("mt-wrls", parameters)
     choice = Choice(best, best, tried=9)
-    assert tables.at_the_edge(choice) == [f"{said}: a better one may lie beyond."] * bool(said)
-    assert tables.at_the_edge(replace(choice, tried=0)) == []  # given, not searched for
+    assert learner_report.at_the_edge(choice) == [f"{said}: a better one may lie beyond."] * bool(said)
+    assert learner_report.at_the_edge(replace(choice, tried=0)) == []  # given, not searched for
 
 
 def test_the_one_that_is_used_stands_first(small, tmp_path):
@@ -300,7 +301,7 @@ def test_a_model_made_by_hand_has_a_page_too(tmp_path):
 
 
 def test_facts_of_a_learner_alone(small):
-    facts = tables.facts(small.forecaster.learner)
+    facts = learner_report.facts_of_learner(small.forecaster.learner)
     assert facts["Streams"] == "site 1, site 2, site 3, site 4"
     assert facts["Learner"].startswith("MTWRLS(")
 
@@ -333,6 +334,6 @@ def test_a_figure_that_fails_leaves_the_old_report_as_it_was(small, tmp_path, mo
 
 
 def test_the_mean_gain_is_the_mean_of_the_gains(small):
-    table = tables.errors(small.forecaster)
+    table = report_of(small.forecaster).errors()
     gains = Summary.of(small.forecaster).gains
     assert table.rows[-1][table.columns.index("gain, %")] == rows.signed(np.mean(gains))

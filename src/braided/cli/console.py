@@ -112,13 +112,13 @@ def show_names(texts: Mapping[str, str]) -> None:
 
 def show_record(forecaster: Engine) -> None:
     """Print how good the forecasts have been: a table and sentences."""
-    from braided.report import in_words
-    from braided.report.run.tables import errors
+    from braided.report.run.kinds import report_of
 
-    table, sentences = errors(forecaster, most=30), prose()
+    report, sentences = report_of(forecaster), prose()
+    table = report.errors(most=30)
     if table.rows:
         show(fitted(table, sentences.width), console())
-    for sentence in in_words(forecaster):
+    for sentence in report.in_words():
         sentences.print(f"• {sentence}", highlight=False, markup=False)
 
 

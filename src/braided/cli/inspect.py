@@ -20,8 +20,9 @@ def inspect(
 
     import braided
     from braided.forecasting import Engine, LiveRounds
-    from braided.forecasting.auto import AutoEngine
-    from braided.report.run.tables import details, facts, links
+    from braided.report.run.engine_report import links
+    from braided.report.run.kinds import report_of
+    from braided.report.run.learner_report import facts_of_learner
     from braided.runs.start import insist_origin
 
     loaded, screen = braided.load(model), console()
@@ -30,10 +31,13 @@ def inspect(
         return
     if isinstance(loaded, Engine):
         insist_origin(loaded, model)
-    for name, text in facts(loaded).items():
+        facts, tables = report_of(loaded).facts(), report_of(loaded).tables()
+    else:
+        facts, tables = facts_of_learner(loaded), [links(loaded.graph)]
+    for name, text in facts.items():
         prose().print(f"[bold]{name}[/]: {escape(text)}", highlight=False)
     if isinstance(loaded, Engine):
         show_record(loaded)
-    similar = [] if loaded.graph is None else [links(loaded.graph)]
-    for table in details(loaded) if isinstance(loaded, AutoEngine) else similar:
-        show(table, screen)
+    for table in tables:
+        if table.rows:
+            show(table, screen)

@@ -33,7 +33,7 @@ def tune(
 
     Trials are kept beside the file: stopped and started again, the search continues.
     """
-    from braided.report.run.tables import trials
+    from braided.report.run.learner_report import trials
     from braided.runs import Settings, choose, read_tuning_period, write_choice
     from braided.runs.start import CHOICE_MARK
     from braided.runs.trials import TRIALS_MARK

@@ -9,22 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from braided.forecasting import Engine
-from braided.forecasting.auto import AutoEngine
 from braided.forecasting.clock import DAY, as_stamps, time_in_words
 from braided.printable import counted
 from braided.report.common.figures import Line, error_lines, line_of, similarities
 from braided.report.common.picture import Picture
 from braided.report.common.style import ACTUAL, COLOURS, GREY, INK, named_rows, panels, styled
 from braided.report.common.table import brief, short
-from braided.report.run import auto_pictures
-from braided.report.run.auto_pictures import LESS_BY_SHARING, Rival
+from braided.report.run.engine_report import EngineReport
+from braided.report.run.kinds import report_of
 from braided.report.run.rows import best_first, signed
 from braided.report.run.summary import Summary
-from braided.report.run.tables import method_of
-from braided.report.run.versus import Versus
 from braided.runs.output import tail
 from braided.runs.table import Run
-from braided.runs.trials import SINGLE
 from braided.types import Floats, Ints
 from braided.validate import LARGEST_VALUE
 
@@ -41,19 +37,21 @@ HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
 def pictures(run: Run) -> Iterator[Picture]:
     """Draw all figures that make sense for a run, each with its words."""
-    forecaster, summary = run.forecaster, Summary.of(run.forecaster)
+    forecaster, report = run.forecaster, report_of(run.forecaster)
+    summary = report.summary
     streams = counted(len(summary.tasks), "stream")
     if summary.scored:
-        ends = ", ".join(f"{words} {brief(ratio[-1])}" for _, ratio, words, _ in _curves(forecaster))
+        curves = _curves(report)
+        ends = ", ".join(f"{words} {brief(ratio[-1])}" for _, ratio, words, _ in curves)
         yield Picture(
             "over-time",
             "Error over time",
             "From the first forecast that counts to each round, over all streams, in units of their typical change. "
             "Below 1 is better than forecasting no change.",
             f"Lines of the error up to each round, relative to no change. At the end: {ends}.",
-            error_lines(_curves(forecaster), "Rounds forecast"),
+            error_lines(curves, "Rounds forecast"),
         )
-    for rival in _rivals(forecaster, summary):
+    for rival in report.rivals():
         order = best_first(rival.versus.ratio)
         gains = rival.versus.gains[order]
         yield Picture(
@@ -73,16 +71,15 @@ def pictures(run: Run) -> Iterator[Picture]:
             f"Streams from the smallest to the largest error over that of “no change”: {listed}. "
             f"Band: the interval that should hold {100 * forecaster.coverage:g} % of the values.",
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
-            _forecasts(shown, forecaster),
+            _forecasts(shown, forecaster, line_of(report.method)),
         )
-    if isinstance(forecaster, AutoEngine):
-        yield from auto_pictures.weights(forecaster)
+    yield from report.own_pictures()
     graph = forecaster.graph
     if graph is not None and 1 < len(summary.tasks) <= STREAMS_IN_GRAPH:
         yield Picture(
             "graph",
             "How similar the streams are",
-            f"Spearman correlation of the changes in the {_measured_on(forecaster)}; negative ones count as 0."
+            f"Spearman correlation of the changes in the {report.measured_on}; negative ones count as 0."
             + " Each stream is tied to the most similar ones." * graph.is_sparse
             + " The chosen method does not use it." * (not forecaster.shares),
             f"Heat map of the similarities of {streams}.",
@@ -90,35 +87,14 @@ def pictures(run: Run) -> Iterator[Picture]:
         )
 
 
-def _rivals(forecaster: Engine, summary: Summary) -> list[Rival]:
-    """What gains are drawn over."""
-    if isinstance(forecaster, AutoEngine):
-        return auto_pictures.rivals(forecaster) if len(best_first(summary.to_no_change)) > 1 else []
-    if "single" not in forecaster.contenders:
-        return []
-    caption = "How much smaller the error is than with one filter per stream, tuned in the same way."
-    versus = Versus.of(forecaster.record, "single")
-    return [Rival("gains", "Gain of sharing", caption, LESS_BY_SHARING, versus)] if versus.n_known else []
-
-
-def _measured_on(forecaster: Engine) -> str:
-    return f"first {forecaster.measured_on} rounds" if isinstance(forecaster, AutoEngine) else "tuning period"
-
-
-def _curves(forecaster: Engine) -> list[tuple[Ints, Floats, str, Line]]:
+def _curves(report: EngineReport) -> list[tuple[Ints, Floats, str, Line]]:
     """The errors so far of the model and of what it is compared with."""
-    record = forecaster.record
+    record = report.engine.record
     rounds = record.over_time.ends
-    if isinstance(forecaster, AutoEngine):
-        shown = auto_pictures.shown_beside(forecaster)
-    else:
-        used = method_of(forecaster)
-        shown = [("model", used.title, line_of(used))]
-        if "single" in forecaster.contenders:
-            shown.append(("single", f"One filter per stream ({SINGLE.title})", line_of(SINGLE)))
     sums = {name: record.curve_of(name)[: len(rounds)].cumsum() for name in record.contenders}
     no_change = sums["no change"]
     known = no_change > 0.0
+    shown = report.shown_beside()
     return [(rounds[known], np.sqrt(sums[name][known] / no_change[known]), *words) for name, *words in shown]
 
 
@@ -200,12 +176,11 @@ def _drawable(times: Ints, is_dated: bool) -> tuple[Any, str]:
 
 
 @styled
-def _forecasts(stretches: list[_Stretch], forecaster: Engine) -> Figure:
+def _forecasts(stretches: list[_Stretch], forecaster: Engine, line: Line) -> Figure:
     """Draw actual values, forecasts and intervals, one stream above the other."""
     from matplotlib import dates
     from matplotlib.ticker import MaxNLocator
 
-    line = line_of(method_of(forecaster))
     figure, axes = panels(len(stretches), each=1.45, shared=False)
     x, label = _drawable(stretches[0].times, forecaster.is_dated)
     for axis, one in zip(axes, stretches, strict=True):
