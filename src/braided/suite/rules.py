@@ -1,17 +1,22 @@
 """Rules: forecasts without a model, which any method should beat.
 
-| rule                              | forecast of the change from the last known level                      |
-|-----------------------------------|-----------------------------------------------------------------------|
-| no change                         | 0                                                                     |
-| running, exponential mean         | to the mean of all levels so far; to one with a weight of 0.2 a value |
-| running, exponential drift        | the mean of all changes so far; one with a weight of 0.1 a change     |
-| last, exponential change of all   | the streams' mean last change; an exponential mean (0.3) of these     |
-| level, change a season ago        | to the level, or the change, of a day, week or year before            |
+| rule                              | forecast of the change from the last known level             |
+|-----------------------------------|--------------------------------------------------------------|
+| no change                         | 0                                                            |
+| mean so far                       | to the mean of all levels so far                             |
+| recent mean                       | to their exponential mean, with a weight of 0.2 for the last |
+| mean change so far                | the mean of all changes so far                               |
+| recent mean change                | their exponential mean (0.1)                                 |
+| mean change of all streams        | the streams' mean last change                                |
+| recent mean change of all streams | an exponential mean (0.3) of these                           |
+| value, change a season ago        | to the value, or the change, of a day, week or year before   |
+
+Auto mixes the same rules, under the same names.
 
 >>> import braided as bd
 >>> past = Past(bd.datasets.wind_field(seed=0, steps=300, sites=3), cuts_of(300))      # synthetic
 >>> [*rules_of(past)][:3]
-['no change', 'running mean', 'exponential mean']
+['no change', 'mean so far', 'recent mean']
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from braided.forecasting.auto.members import RULE_NAMES
 from braided.suite.past import Past, back, known_so_far
 from braided.suite.past import cuts_of as cuts_of  # for the example
 from braided.types import Floats
@@ -35,15 +41,18 @@ def rules_of(past: Past) -> dict[str, Floats]:
 def _rules(past: Past) -> Iterator[tuple[str, Floats]]:
     last, changes = past.last, past.changes
     common = np.broadcast_to(past.mean_change, changes.shape)
-    yield "no change", np.zeros_like(last)
-    yield "running mean", back(_running_mean(past.levels), 1) - last
-    yield "exponential mean", back(_exponential_mean(past.levels, LEVEL_WEIGHT), 1) - last
-    yield "running drift", back(_running_mean(changes), 1)
-    yield "exponential drift", back(_exponential_mean(changes, DRIFT_WEIGHT), 1)
-    yield "last change of all", back(common, 1)
-    yield "exponential change of all", back(_exponential_mean(common, COMMON_WEIGHT), 1)
+    made = (
+        np.zeros_like(last),
+        back(_running_mean(past.levels), 1) - last,
+        back(_exponential_mean(past.levels, LEVEL_WEIGHT), 1) - last,
+        back(_running_mean(changes), 1),
+        back(_exponential_mean(changes, DRIFT_WEIGHT), 1),
+        back(common, 1),
+        back(_exponential_mean(common, COMMON_WEIGHT), 1),
+    )
+    yield from zip(RULE_NAMES, made, strict=True)
     for season in past.seasons:
-        for name, then, base in (("level", past.levels, last), ("change", changes, 0.0)):
+        for name, then, base in (("value", past.levels, last), ("change", changes, 0.0)):
             ago = back(then, season.lag) - base
             ago[: season.known_after] = np.nan
             yield f"{name} a {season.name} ago", ago
