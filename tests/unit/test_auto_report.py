@@ -272,6 +272,14 @@ def test_numbers_of_the_table_are_those_of_the_record(base):
     assert table.rows[-1][0] == "All 4"
 
 
+def test_means_are_named_by_the_number_of_streams_that_have_one():
+    values = wind(60).values.copy()
+    values[19:, 2] = 7.0  # nothing changes once scores begin
+    table = AutoReport(learned(panel_of(values), seasons=())).errors()
+    assert table.rows[-1][0] == "3 of 4"
+    assert "Last row: means over the streams that have a number in the column." in table.note
+
+
 def test_facts_say_what_the_model_goes_by():
     engine = learned(wind(60), timezone="Europe/Lisbon", holidays="PT", low=0.0, high=99.0)
     facts = AutoReport(engine).facts()

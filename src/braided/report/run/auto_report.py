@@ -204,9 +204,11 @@ class AutoReport(EngineReport):
             f"is. Best rule: “{rule}”, chosen in hindsight. One filter: one per stream, on its own past. "
         )
         note += "Unshared: the same mixture without the other streams. " * record.has(ALONE)
-        note += "Last row: means over the streams."
+        some_lack = still.n_known < len(rmse)  # an error of no change to compare with
+        note += "Last row: means over the streams" + " that have a number in the column" * some_lack + "."
+        last = f"{still.n_known:,} of {len(rmse):,}" * some_lack
         ends = "largest gain over the best rule", "smallest"
-        return errors_table(self.engine.tasks, columns, Versus.of(record, rule).ratio, ends, most, note)
+        return errors_table(self.engine.tasks, columns, Versus.of(record, rule).ratio, ends, most, note, last)
 
     def tables(self) -> list[Table]:
         """Return what carries the forecasts: members, similar streams, copies."""
