@@ -41,8 +41,6 @@ Tune = Annotated[
 KeepConstant = Annotated[
     bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
 ]
-FOR_TUNING = ("method", "parameters", "tune", "lags", "log", "interval", "as_is", "keep_constant", "warm_up")
-NOT_FOR_AUTO = ("parameters", "tune", "lags", "log", "keep_constant", "warm_up")
 FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare")
 
 
@@ -163,9 +161,11 @@ class Start:
 def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, start: Start, **more: Any) -> Settings:
     """Return the settings of a run; with a saved model, options of tuning and of Auto are refused."""
     from braided.runs import Settings, read_choice
+    from braided.runs.start import NOT_FOR_AUTO, not_for_auto
 
     if start.model is not None:
-        insist_not_given(context, (*FOR_TUNING, *FOR_AUTO), "for a run from a saved model: leave it out")
+        tuning = ("method", "interval", "as_is", *NOT_FOR_AUTO)
+        insist_not_given(context, (*tuning, *FOR_AUTO), "for a run from a saved model: leave it out")
     given: dict[str, Any] = {}
     if start.parameters and "=" in start.parameters and not is_there(start.parameters):
         given = {"parameters": _numbers(start.parameters)}
@@ -176,19 +176,24 @@ def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, star
     more |= {"auto": mixing.auto, "coverage": start.interval, "model": "" if start.model is None else str(start.model)}
     settings = Settings(**learning.settings | given | more)
     if settings.is_auto and start.model is None:
-        insist_not_given(
-            context, NOT_FOR_AUTO, "for Auto, which tunes nothing: leave it out, or name methods (--method)"
-        )
+        for name in NOT_FOR_AUTO:
+            if is_given(context, name):
+                raise not_for_auto(name)
     return settings
 
 
 def insist_not_given(context: typer.Context, names: Sequence[str], why: str) -> None:
     """Refuse options that would be ignored."""
     for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if is_given(context, name):
             option = {"low": "min", "high": "max"}.get(name, name.replace("_", "-"))
             raise InputError(f"--{option} has no meaning {why}")
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option is on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _numbers(text: str) -> dict[str, float]:

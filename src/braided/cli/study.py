@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from braided.cli.console import console, progress, show, split
-from braided.cli.options import BUILT_IN, Debug, Jobs
+from braided.cli.options import BUILT_IN, Debug, Jobs, insist_not_given
 from braided.cli.suite import SUITE_OUT, run_forecasting
 from braided.errors import InputError
 from braided.files import insist_apart, sole_writer
@@ -98,13 +98,10 @@ def study(
 
 def _insist_meaning(context: typer.Context, suite: str | None) -> None:
     """Refuse options that the suite has no use for, or that are for the suite only."""
-    for name in OF_THE_EXPERIMENT if suite else OF_THE_SUITE:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            remedy = "leave it out" if suite else "add --suite forecasting, or leave it out"
-            raise InputError(
-                f"--{name.replace('_', '-')} has no meaning {'with' if suite else 'without'} --suite: {remedy}"
-            )
+    if suite:
+        insist_not_given(context, OF_THE_EXPERIMENT, "with --suite: leave it out")
+    else:
+        insist_not_given(context, OF_THE_SUITE, "without --suite: add --suite forecasting, or leave it out")
 
 
 def _run(plan: Plan, panel: Panel, jobs: int, fresh: bool, out: Path) -> Results:

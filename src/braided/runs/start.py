@@ -23,6 +23,15 @@ from braided.validate import count, insist_kinds, share
 from braided.version import __version__
 
 CHOICE_MARK = mark_of("choice")
+NOT_FOR_AUTO = {  # by option: the setting it gives, if it is one, and why Auto has no use for it
+    "tune": ("tune", "which tunes nothing"),
+    "search": ("how", "which tunes nothing"),
+    "warm_up": ("", "which tunes nothing"),
+    "lags": ("lags", "which has its own features"),
+    "log": ("logarithm", "which has members that see growth, and scores in the values' own units"),
+    "keep_constant": ("keep_constant", "which takes constant streams like any others"),
+    "parameters": ("parameters", "which has none to give"),
+}
 
 
 @final
@@ -71,18 +80,16 @@ class Settings:
         return self.methods == (AUTO.name,)
 
     def _insist_nothing_to_tune(self) -> None:
-        plain = {one.name: one.default for one in fields(self)}
-        reasons = {
-            "tune": ("--tune", "which tunes nothing"),
-            "how": ("--search", "which tunes nothing"),
-            "lags": ("--lags", "which has its own features"),
-            "logarithm": ("--log", "which has members that see growth, and scores in the values' own units"),
-            "keep_constant": ("--keep-constant", "which takes constant streams like any others"),
-            "parameters": ("--parameters", "which has none to give"),
-        }
-        for name, (option, why) in reasons.items():
-            if getattr(self, name) != plain[name] and (name != "parameters" or self.parameters):
-                raise InputError(f"{option} has no meaning for Auto, {why}: leave it out, or name methods (--method)")
+        plain: dict[str, Any] = {one.name: {} if one.name == "parameters" else one.default for one in fields(self)}
+        for option, (name, _) in NOT_FOR_AUTO.items():
+            if name and getattr(self, name) != plain[name]:
+                raise not_for_auto(option)
+
+
+def not_for_auto(option: str) -> InputError:
+    """Return the error of an option that Auto has no use for."""
+    why = f"for Auto, {NOT_FOR_AUTO[option][1]}: leave it out, or name methods (--method)"
+    return InputError(f"--{option.replace('_', '-')} has no meaning {why}")
 
 
 def fresh_auto(settings: Settings, source: str, columns: Columns | None, n_extras: int, timezone: str | None) -> Engine:
