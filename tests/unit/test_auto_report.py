@@ -104,7 +104,8 @@ def test_a_difference_that_could_be_chance_is_none(base):
     assert in_words(engine)[0].startswith("About the same error as the best simple rule in hindsight, “")
     few = with_errors(base, {"model": 0.5}, wild=0.0, rounds=7)
     assert (
-        "Not surely different from one filter per stream: 50.0 % less error, which could be chance." in in_words(few)[1]
+        "Not clearly different from one filter per stream: 50.0 % less error, which could be chance."
+        in in_words(few)[1]
     )
     same = in_words(with_errors(base, {"model": 0.9, RULE: 0.9}, wild=0.0))[0]
     assert (
@@ -126,9 +127,9 @@ def test_the_best_rule_is_that_of_the_mean_over_the_streams(base):
 
 def test_it_says_how_to_measure_sharing_or_that_there_is_none():
     shared = in_words(learned(wind(30), seasons=()))
-    assert "What streams gain from each other is not measured; --compare does that, in about twice the time." in shared
+    assert "How much sharing helps was not measured: --compare does that, but takes about twice as long." in shared
     alone = in_words(learned(wind(30), seasons=(), sharing=False))
-    assert "Nothing is shared: each stream has a mixture of its own." in alone
+    assert "Nothing is shared: each stream has its own mixture." in alone
     assert not any("--compare" in sentence for sentence in alone)
 
 
@@ -142,7 +143,7 @@ def test_of_one_stream_nothing_is_counted_and_nothing_is_shared():
 @pytest.mark.parametrize(("rounds", "said"), [(3, "there are 3."), (10, "there are 10."), (20, "there are 20.")])
 def test_before_scores_begin_it_says_so(rounds, said):
     sentences = in_words(learned(wind(rounds)))
-    assert sentences == [f"No forecast counts yet: scores begin after 20 rounds, and {said}"]
+    assert sentences == [f"No forecast is scored yet: scoring begins after 20 rounds, and {said}"]
 
 
 def test_streams_that_never_change_have_no_error_to_compare_with():
@@ -161,7 +162,7 @@ def test_only_streams_that_join_after_the_last_measuring_joined_late():
     early = panel_of(values[:230])
     waiting = learned(early, seasons=())
     assert (waiting.latecomers, waiting.waiting) == ([], ["site 4"])
-    assert "“No change” is forecast, as there are too few values: site 4." in in_words(waiting)
+    assert "Too few values so far, so the forecast is “no change”: site 4." in in_words(waiting)
     assert not any("Joined late" in sentence for sentence in in_words(waiting))
     assert loads(dumps(engine)).latecomers == ["site 4"]
 
@@ -284,8 +285,8 @@ def test_facts_say_what_the_model_goes_by():
     engine = learned(wind(60), timezone="Europe/Lisbon", holidays="PT", low=0.0, high=99.0)
     facts = AutoReport(engine).facts()
     assert facts["Seasons"] == "a day and a week"
-    assert facts["Time zone"] == "Europe/Lisbon; times are taken to be of it"
-    assert facts["Holidays"] == "PT: days off, like weekends"
+    assert facts["Time zone"] == "Europe/Lisbon; times are taken to be local"
+    assert facts["Holidays"] == "PT: they count as days off, like weekends"
     assert facts["Bounds"] == "at least 0, at most 99"
     assert facts["Units"].endswith("(measured on the first 50 rounds)")
     assert facts["Scored"] == "the last 40 rounds"
@@ -338,7 +339,7 @@ def test_short_tables_have_a_page(rounds, tmp_path):
     shown = {picture.name for picture in pictures.pictures(done)}
     assert ("over-time" in shown) == ("weights" in shown) == (rounds > 20)
     assert ("Errors by stream" in html) == (rounds > 20)
-    assert ("No forecast counts yet" in html) == (rounds < 20)
+    assert ("No forecast is scored yet" in html) == (rounds < 20)
     assert "tuning" not in html
     assert "tuning" not in markdown
 

@@ -482,7 +482,7 @@ class AutoEngine(Engine):
         if self.is_dated and self.auto.timezone is not None:
             clock = f" on the clock of {self.auto.timezone}"
         elif self.origin.is_utc:
-            clock = " in UTC (a timezone makes them local)"
+            clock = " in UTC (set a time zone to make them local)"
         said = f"Auto: {self.ensemble.n_learners} learners and {n_rules} rules, weighted by their past errors; "
         return said + (f"seasons: {', '.join(found)}{clock}." if found else "no season.")
 

@@ -61,8 +61,8 @@ class AutoReport(EngineReport):
 
     title_of_details = "What carries the forecasts"
     sample = "value"
-    without_forecast = "had no value before"
-    after_breakdown = "the member concerned started again, and the others went on"
+    without_forecast = "had no earlier value"
+    after_breakdown = "the affected member started again, and the others carried on"
     not_scored = f"of the first {SCORED_FROM} rounds"
     engine: AutoEngine
 
@@ -113,7 +113,7 @@ class AutoReport(EngineReport):
         if self.summary.scored:
             return [*self._comparisons(), *self._intervals()]
         if rounds <= SCORED_FROM:
-            return [f"No forecast counts yet: scores begin after {SCORED_FROM} rounds, and there are {rounds:,}."]
+            return [f"No forecast is scored yet: scoring begins after {SCORED_FROM} rounds, and there are {rounds:,}."]
         return [f"Nothing changed after the first {SCORED_FROM} rounds, so there is no error to compare with."]
 
     def _trouble(self) -> list[str]:
@@ -131,7 +131,7 @@ class AutoReport(EngineReport):
         return {
             "Joined late": engine.latecomers,
             "No value lately": engine.silent,
-            "“No change” is forecast, as there are too few values": engine.waiting if engine.measured_on else (),
+            "Too few values so far, so the forecast is “no change”": engine.waiting if engine.measured_on else (),
         }
 
     def _comparisons(self) -> list[str]:
@@ -149,11 +149,9 @@ class AutoReport(EngineReport):
         if record.has(ALONE):
             said.append(_compared(Versus.of(record, ALONE), "without sharing", are_several))
         elif self.engine.shares:
-            said.append(
-                "What streams gain from each other is not measured; --compare does that, in about twice the time."
-            )
+            said.append("How much sharing helps was not measured: --compare does that, but takes about twice as long.")
         elif are_several:
-            said.append("Nothing is shared: each stream has a mixture of its own.")
+            said.append("Nothing is shared: each stream has its own mixture.")
         if rule != NO_CHANGE:
             what = "“no change”, the forecast that the next value equals the last"
             said.append(_compared(Versus.of(record, NO_CHANGE), what, are_several))
@@ -162,8 +160,8 @@ class AutoReport(EngineReport):
     def _baselines(self) -> dict[str, str]:
         """Explain what the mixture is compared with, and when a difference is sure."""
         said = {
-            "Best simple rule": f"Of {len(self.rules)} rules without a model, the one with the least error in the "
-            "end; nobody knew it before.",
+            "Best simple rule": f"Of {len(self.rules)} rules without a model, the one with the least error over "
+            "the whole run, which can't be known beforehand.",
             "One filter per stream": "Recursive least squares on the stream's own past, one of the members.",
         }
         if self.engine.record.has(ALONE):
@@ -171,8 +169,8 @@ class AutoReport(EngineReport):
                 "The same mixture for each stream alone: any further gain comes from the other streams."
             )
         return said | {
-            "Sure": f"A paired test of the errors in up to {MOST_BLOCKS} stretches of time is {100 * SURE:g} % sure of "
-            "the difference; else it could be chance."
+            "Sure": f"A paired test of the errors in up to {MOST_BLOCKS} stretches of time is {100 * SURE:g} % sure "
+            "that there is a difference; otherwise it could be chance."
         }
 
     def python(self) -> str:
@@ -200,8 +198,8 @@ class AutoReport(EngineReport):
         np.divide(100.0 * record.covered, record.intervals, out=held, where=record.intervals > 0.0)
         columns.append(Column("interval", "holds, %", [number(value, ".1f") for value in (*held, mean_of(held))]))
         note = (
-            "RMSE in the units of the values; over that of no change, below 1 is better. Gain: how much less the error "
-            f"is. Best rule: “{rule}”, chosen in hindsight. One filter: one per stream, on its own past. "
+            "RMSE in the units of the values. Error over that of no change: below 1 is better. Gain: how much less "
+            f"the error is. Best rule: “{rule}”, chosen in hindsight. One filter: one per stream, on its own past. "
         )
         note += "Unshared: the same mixture without the other streams. " * record.has(ALONE)
         some_lack = still.n_known < len(rmse)  # an error of no change to compare with
@@ -235,8 +233,8 @@ class AutoReport(EngineReport):
             group="other",
             columns=("Stream", "most weight", "then", "then"),
             rows=tuple(rows),
-            note=f"Mean weight in the forecasts after round {self.engine.measured_on:,}, when everything was measured."
-            + f" {more:,} more streams are not shown." * (more > 0),
+            note=f"Mean weight in the forecasts after round {self.engine.measured_on:,}, when units, similar streams "
+            "and seasons were last measured." + f" {more:,} more streams are not shown." * (more > 0),
         )
 
     def mean_weights(self) -> Floats:
@@ -259,7 +257,7 @@ class AutoReport(EngineReport):
             group="other",
             columns=("Stream", "copies of it"),
             rows=tuple((printable(group[0]), several(group[1:], NAMES_IN_FACTS)) for group in self.copies),
-            note=f"On the first {head}, their changes are the same, apart from the unit.",
+            note=f"In the first {head}, their changes are the same, apart from the unit.",
         )
 
     def _made_of(self) -> dict[str, str]:
@@ -279,7 +277,7 @@ class AutoReport(EngineReport):
                 "Units": f"each stream's typical change is 1 ({measured})",
             }
         made["Time zone"] = self._timezone()
-        made["Holidays"] = f"{auto.holidays}: days off, like weekends" if auto.holidays else "none given"
+        made["Holidays"] = f"{auto.holidays}: they count as days off, like weekends" if auto.holidays else "none given"
         bounds = {"at least": auto.low, "at most": auto.high}
         given = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
         made |= {"Bounds": ", ".join(given)} if given else {}
@@ -288,7 +286,7 @@ class AutoReport(EngineReport):
     def _ties(self) -> str:
         graph = self.engine.graph
         if not self.engine.shares or graph is None:
-            return "none: each stream has a mixture of its own"
+            return "none: each stream has its own mixture"
         return f"each stream is tied to {ties_of(graph)}"
 
     def _timezone(self) -> str:
@@ -298,7 +296,7 @@ class AutoReport(EngineReport):
         zone, is_utc = engine.auto.timezone, engine.origin.is_utc
         if zone is None:
             return "none given: seasons follow UTC" if is_utc else "none given: seasons follow the times as they are"
-        return f"{zone}; times are in UTC, and converted to it" if is_utc else f"{zone}; times are taken to be of it"
+        return f"{zone}; times are in UTC, and converted to it" if is_utc else f"{zone}; times are taken to be local"
 
     def _scored(self) -> dict[str, str]:
         rounds = self.engine.record.rounds
@@ -351,7 +349,7 @@ class AutoReport(EngineReport):
             Picture(
                 "weights",
                 "The members' weights",
-                "Mean weights of the members in the forecasts, over the streams. Blue and green: learners; orange and "
+                "Weights of the members in the forecasts, mean over the streams. Blue and green: learners; orange and "
                 "brown: rules.",
                 f"Stacked areas of the weights of the members over the rounds. At the end: {last}.",
                 _stacked(ends, layers),
@@ -368,9 +366,9 @@ def _compared(versus: Versus, what: str, are_several: bool) -> str:
     elif versus.is_sure:
         said = f"{percent(gain)} error than {what} ({100 * SURE:g} % sure)."
     else:
-        said = f"About the same error as {what}: {percent(gain)} could be chance."
+        said = f"About the same error as {what}: the difference ({percent(gain)}) could be chance."
         if abs(gain) >= CLEAR_GAIN:
-            said = f"Not surely different from {what}: {percent(gain)} error, which could be chance."
+            said = f"Not clearly different from {what}: {percent(gain)} error, which could be chance."
     n, known = versus.n_lower, versus.n_known
     if not are_several:
         return said
