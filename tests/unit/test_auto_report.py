@@ -357,6 +357,7 @@ def test_many_streams_have_a_page_that_is_folded_up(tmp_path):
     assert {"gains", "graph", "weights"} <= {picture.name for picture in pictures.pictures(done)}
     table = AutoReport(done.forecaster).errors(most=10)
     assert [row[0] for row in table.rows][5] == "… 50 more"
+    assert table.rows[-1][0] == "All 60"
     assert len(table.rows) == 12
 
 

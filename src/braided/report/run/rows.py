@@ -28,12 +28,12 @@ def errors_table(
     ends: tuple[str, str],
     most: int,
     note: str,
-    last: str = "",
+    last_row: str = "",
 ) -> Table:
     """Return a table of the errors of each stream, sorted by `order_by` (T,), whose smallest are the best.
 
     `ends` say what the first and the last streams are if not all are shown, such as "largest gain" and "smallest".
-    `last` names the last row if it isn't of all streams.
+    `last_row` names the last one if it isn't of all streams.
     """
     order, more = best_first(order_by), len(tasks) - most
     places, said = np.append(order, np.setdiff1d(np.arange(len(tasks)), order))[:most], ""
@@ -44,7 +44,7 @@ def errors_table(
     rows = [(printable(tasks[place]), *(column.cells[place] for column in columns)) for place in places]
     if said:
         rows.insert(most // 2, (f"… {len(tasks) - len(places):,} more", *("" for _ in columns)))
-    rows.append((last or f"All {len(tasks):,}", *(column.cells[-1] for column in columns)))
+    rows.append((last_row or f"All {len(tasks):,}", *(column.cells[-1] for column in columns)))
     return Table(
         name="streams",
         title="Errors by stream",
