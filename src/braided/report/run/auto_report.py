@@ -368,7 +368,7 @@ def _compared(versus: Versus, what: str, are_several: bool) -> str:
     else:
         said = f"About the same error as {what}: the difference ({percent(gain)}) could be chance."
         if abs(gain) >= CLEAR_GAIN:
-            said = f"Not clearly different from {what}: {percent(gain)} error, which could be chance."
+            said = f"{percent(gain)} error than {what}, but that could be chance."
     n, known = versus.n_lower, versus.n_known
     if not are_several:
         return said
