@@ -214,9 +214,7 @@ class AutoReport(EngineReport):
         similar = [links(graph)] if graph is not None and self.engine.shares else []
         return [self.carriers(), *similar, self.copied()]
 
-    def tables_of_page(self) -> list[Table]:
-        """Return what carries the forecasts."""
-        return self.tables()
+    tables_of_page = tables
 
     def carriers(self, most: int = STREAMS_SHOWN) -> Table:
         """Return the members and rules with the most weight for each stream; empty without any."""
@@ -239,14 +237,10 @@ class AutoReport(EngineReport):
 
     def mean_weights(self) -> Floats:
         """Return the mean weights (T, K) of members and rules since everything was measured; no row without any."""
-        if self.engine.ensemble is None:
-            return np.empty((0, 0))
-        used = self.engine.ensemble.used
+        used = np.empty((0, 0)) if self.engine.ensemble is None else self.engine.ensemble.used
         total = used.sum(axis=1, keepdims=True)
-        if not total.any():
-            return np.empty((0, used.shape[1]))
         mean: Floats = used / np.where(total > 0.0, total, 1.0)
-        return mean
+        return mean if total.any() else mean[:0]
 
     def copied(self) -> Table:
         """Return which streams are copies of each other."""
@@ -272,22 +266,18 @@ class AutoReport(EngineReport):
             made |= {
                 "Learners": "; ".join(map(printable, learners)) or "none yet, as there are too few rounds",
                 "Rules": "; ".join(self.rules),
-                "Sharing": self._ties(),
+                "Sharing": "none: each stream has its own mixture",
                 "Seasons": " and ".join(seasons) if seasons else "none",
                 "Units": f"each stream's typical change is 1 ({measured})",
             }
+            if engine.shares:
+                made["Sharing"] = f"each stream is tied to {ties_of(engine.ensemble.graph)}"
         made["Time zone"] = self._timezone()
         made["Holidays"] = f"{auto.holidays}: they count as days off, like weekends" if auto.holidays else "none given"
         bounds = {"at least": auto.low, "at most": auto.high}
         given = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
         made |= {"Bounds": ", ".join(given)} if given else {}
         return made | ({"Further columns": f"{engine.n_extras}, standardised"} if engine.n_extras else {})
-
-    def _ties(self) -> str:
-        graph = self.engine.graph
-        if not self.engine.shares or graph is None:
-            return "none: each stream has its own mixture"
-        return f"each stream is tied to {ties_of(graph)}"
 
     def _timezone(self) -> str:
         engine = self.engine
