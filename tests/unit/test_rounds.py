@@ -463,6 +463,7 @@ def test_columns_that_are_named(tmp_path):
     ("text", "options", "message"),
     [
         (",hour,site,value\n0,1,a,1\n", {}, "no time column; its columns are '', 'hour', .*--time"),
+        ("t,a,b\n0,,1\n1,2,3\n", {}, "no time column; its columns are 't', 'a', 'b'"),
         (",hour,site,b\n0,1,x,4\n", {}, "no time column; its columns are '', 'hour', .*--time"),
         (
             "time,north\n1,2\n",

@@ -93,13 +93,14 @@ def is_number(column: Any) -> bool:
 
 
 def is_date(column: Any) -> bool:
-    """Return whether a column holds dates."""
+    """Return whether a column holds dates: whether its first value is one."""
     import pyarrow as pa
 
-    first = _plain(column)[:1]
-    return pa.types.is_temporal(first.type) or (
-        _is_text(first.type) and any(_cast(first, pa.timestamp("us", zone)) is not None for zone in (None, "UTC"))
-    )
+    first = _plain(column, MISSING).drop_null()[:1]
+    if not len(first) or pa.types.is_temporal(first.type):
+        return len(first) > 0
+    zones = None, "UTC"
+    return _is_text(first.type) and any(_cast(first, pa.timestamp("us", zone)) is not None for zone in zones)
 
 
 def shown(value: Any) -> str:
