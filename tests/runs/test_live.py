@@ -69,6 +69,13 @@ def test_before_there_is_a_model_no_change_is_forecast():
     assert notes == ["As given: MT-WRLS + neighbours (forgetting 0.99, penalty 10, ridge 0.1)."]
 
 
+def test_before_there_is_a_model_a_stream_without_a_value_is_forecast_from_its_last():
+    stream = live()
+    lines = ("time,a,b", "1,5,6", "2,7,NA", "3,NA,8")
+    last = (fed(stream, lines) + stream.end())[-1]
+    assert (last.tasks, last.forecast.tolist(), last.times.tolist()) == (["a", "b"], [7.0, 8.0], [4, 4])
+
+
 @both
 def test_a_round_is_complete_with_its_last_task(settings):
     panel = field(steps=60)

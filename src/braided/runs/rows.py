@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from braided.forecasting import Forecasts, LiveRounds
+from braided.forecasting.auto.engine import last_known
 from braided.tables import Chunk
 from braided.tables.lines import Row
 
@@ -36,9 +37,10 @@ def rows_of(held: LiveRounds) -> list[Row]:
     return rows
 
 
-def no_change(whole: Row, time: int | None) -> Forecasts:
-    """Forecast the last values, without intervals; nothing while the next time is not known."""
-    times, tasks, (values,), _ = chunk_of([whole])
+def no_change(rounds: list[Row], time: int | None) -> Forecasts:
+    """Forecast the last known values, without intervals; nothing while the next time is not known."""
+    times, tasks, table, _ = chunk_of(rounds)
+    _, values = last_known(table, np.full(len(tasks), np.nan))
     there = np.flatnonzero(~np.isnan(values) & (time is not None))
     nothing = np.full(len(there), np.nan)
     stamps = np.full(len(there), time or 0).view(times.dtype)
