@@ -74,7 +74,7 @@ def test_options_reach_auto(table, monkeypatch, capsys, options, expected):
 
 REFUSED = {
     "--season 'weekly': write numbers of rounds, such as 7,365.25, or none": ("--season", "weekly"),
-    "a season (--season) has 1 rounds: give a length between": ("--season", "1"),
+    "a season (--season) has 1 rounds: give a length between 2 and 10,000": ("--season", "1"),
     "give at most 4, each once": ("--season", "7,7"),
     "no timezone 'Melborne': did you mean 'Australia/Melbourne'?": ("--timezone", "Melborne"),
     "no holidays for 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),

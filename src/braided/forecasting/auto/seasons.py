@@ -51,7 +51,7 @@ class Seasons:
         for length in self.lengths:
             if not SHORTEST <= length <= LONGEST:
                 raise InputError(
-                    f"a season (--season) has {length:g} rounds: give a length between {SHORTEST} and {LONGEST:,}"
+                    f"a season (--season) has {length:g} rounds: give a length between {SHORTEST:g} and {LONGEST:,.0f}"
                 )
         if len(self.lengths) > MOST_SEASONS or len({*self.lengths}) < len(self.lengths):
             raise InputError(f"seasons are {self.lengths}: give at most {MOST_SEASONS}, each once")
