@@ -137,10 +137,10 @@ def test_of_one_stream_nothing_is_counted_and_nothing_is_shared():
         assert absent not in said
 
 
-@pytest.mark.parametrize(("rounds", "said"), [(3, "there are 3."), (10, "there are 10."), (20, "there are 20.")])
+@pytest.mark.parametrize(("rounds", "said"), [(1, "1."), (3, "3."), (20, "20.")])
 def test_before_scores_begin_it_says_so(rounds, said):
     sentences = in_words(learned(wind(rounds)))
-    assert sentences == [f"No forecast is scored yet: scoring begins after 20 rounds, and {said}"]
+    assert sentences == [f"No forecast is scored yet: scoring begins after 20 rounds; learned so far: {said}"]
 
 
 def test_streams_that_never_change_have_no_error_to_compare_with():
@@ -217,6 +217,16 @@ def test_the_table_names_the_members_with_most_weight(base):
     assert table.rows[1] == ("site 2", "own past 100 %", "", "")
     assert [row[0] for row in AutoReport(engine).carriers(most=2).rows] == ["site 1", "site 2"]
     assert "2 more streams are not shown" in AutoReport(engine).carriers(most=2).note
+
+
+def test_of_a_constant_stream_it_says_that_no_change_is_forecast():
+    values = wind(60, sites=3).values.copy()
+    values[:, 1] = 7.0
+    engine = learned(panel_of(values), seasons=())
+    assert AutoReport(engine).carriers().rows[1] == ("site 2", "no change 100 %", "", "")
+    assert "Constant so far, so the forecast is “no change”: site 2." in in_words(engine)
+    engine.advance(np.datetime64("2024-02-01", "us")[None], [[1.0, 8.0, 1.0]], engine.tasks)
+    assert engine.constant == []
 
 
 def test_the_picture_shows_a_few_members_by_name_and_the_rest_as_one(base):

@@ -93,7 +93,7 @@ def test_a_run_shows_what_it_has(small):
 def test_the_page_begins_with_what_came_of_it(small, tmp_path):
     html, markdown = written(small, tmp_path)
     first = in_words(small.forecaster)[0]
-    line = "4 streams, typical step 5 min; 280 rounds forecast, after 2012-01-01 09:55 and up to 2012-01-02 09:15."
+    line = "4 streams, typical step 5 min; 280 rounds scored, after 2012-01-01 09:55 and up to 2012-01-02 09:15."
     for text in (html, markdown):
         assert "wind.csv" in text
         assert text.index(line) < text.index(first) < text.index("How good the forecasts are")
@@ -183,7 +183,7 @@ def test_a_stream_that_stands_still_is_drawn(tmp_path):
 def test_integers_are_times(tmp_path):
     run = make_run(tmp_path, bd.datasets.embedded("us-incomes"), head=30, logarithm=True, name="us-incomes")
     html, _ = written(run, tmp_path)
-    assert "48 streams, typical step 1; 51 rounds forecast, after 1958 and up to 2009." in html
+    assert "48 streams, typical step 1; 51 rounds scored, after 1958 and up to 2009." in html
     assert "RMSE in the units of the values" in html
     assert "error of the logarithms over “no change”" in html  # of the trials
     axis = pictures_of(run)["forecasts"].figure.axes[-1]

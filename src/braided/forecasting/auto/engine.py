@@ -148,6 +148,11 @@ class AutoEngine(Engine):
         return [self.columns[place] for place in self.places[self.n_measured :]]
 
     @property
+    def constant(self) -> list[TaskKey]:
+        """The streams that have joined and have never changed, for which "no change" is forecast."""
+        return [self.columns[place] for place in self.places if not self._has_changed[place]]
+
+    @property
     def waiting(self) -> list[TaskKey]:
         """The streams that have too few values to join, for which "no change" is forecast."""
         return [self.columns[place] for place in sorted(self._newcomers.values)]
@@ -483,7 +488,8 @@ class AutoEngine(Engine):
             clock = f" on the clock of {self.auto.timezone}"
         elif self.origin.is_utc:
             clock = " in UTC (set a time zone to make them local)"
-        said = f"Auto: {self.ensemble.n_learners} learners and {n_rules} rules, weighted by their past errors; "
+        learners = f"{self.ensemble.n_learners} learners and " * bool(self.ensemble.n_learners)
+        said = f"Auto: {learners}{n_rules} rules, weighted by their past errors; "
         return said + (f"seasons: {', '.join(found)}{clock}." if found else "no season.")
 
     def _parts_in_words(self) -> str:

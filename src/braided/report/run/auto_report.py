@@ -61,7 +61,7 @@ class AutoReport(EngineReport):
 
     title_of_details = "What carries the forecasts"
     sample = "value"
-    without_forecast = "had no earlier value"
+    without_forecast = "had no earlier one"
     after_breakdown = "the affected member started again, and the others carried on"
     not_scored = f"of the first {SCORED_FROM} rounds"
     engine: AutoEngine
@@ -113,7 +113,9 @@ class AutoReport(EngineReport):
         if self.summary.scored:
             return [*self._comparisons(), *self._intervals()]
         if rounds <= SCORED_FROM:
-            return [f"No forecast is scored yet: scoring begins after {SCORED_FROM} rounds, and there are {rounds:,}."]
+            return [
+                f"No forecast is scored yet: scoring begins after {SCORED_FROM} rounds; learned so far: {rounds:,}."
+            ]
         return [f"Nothing changed after the first {SCORED_FROM} rounds, so there is no error to compare with."]
 
     def _trouble(self) -> list[str]:
@@ -131,6 +133,7 @@ class AutoReport(EngineReport):
         return {
             "Joined late": engine.latecomers,
             "No value lately": engine.silent,
+            "Constant so far, so the forecast is “no change”": engine.constant,
             "Too few values so far, so the forecast is “no change”": engine.waiting if engine.measured_on else (),
         }
 
@@ -218,12 +221,14 @@ class AutoReport(EngineReport):
 
     def carriers(self, most: int = STREAMS_SHOWN) -> Table:
         """Return the members and rules with the most weight for each stream; empty without any."""
-        weights, names = self.mean_weights(), self.names
+        weights, names, constant = self.mean_weights(), self.names, {*self.engine.constant}
         rows = []
         for place, shares in zip(self.engine.places[:most], weights, strict=False):
             largest = np.argsort(-shares, kind="stable")[:CARRIERS_SHOWN]
             cells = [f"{names[k]} {100 * shares[k]:.0f} %" for k in largest if shares[k] > 0.0]
-            rows.append((printable(self.engine.columns[place]), *cells, *[""] * (CARRIERS_SHOWN - len(cells))))
+            if (stream := self.engine.columns[place]) in constant:
+                cells = [f"{NO_CHANGE} 100 %"]
+            rows.append((printable(stream), *cells, *[""] * (CARRIERS_SHOWN - len(cells))))
         more = len(weights) - most
         return Table(
             name="carriers",
@@ -334,7 +339,7 @@ class AutoReport(EngineReport):
         colours = [*COLD[:n_learners], *WARM[: len(named) - n_learners]]
         layers = [*zip(names, shares[:, named].T, colours, strict=True)]
         layers += [(f"the other {n_others}", rest, OTHERS)] if n_others else []
-        last = ", ".join(f"{name} {100 * share[-1]:.0f} %" for name, share, _ in layers)
+        last = "; ".join(f"{name}: {100 * share[-1]:.0f} %" for name, share, _ in layers)
         return [
             Picture(
                 "weights",

@@ -92,7 +92,7 @@ class EngineReport:
             return f"{self._size()}; nothing to forecast after {self.tuned_until}."
         since = f"after {self.tuned_until} and " * bool(position and position.tuning_rounds)
         end = time_in_words(engine.last_stamp, engine.is_dated)
-        return f"{self._size()}; {counted(engine.record.rounds, 'round')} forecast, {since}up to {end}."
+        return f"{self._size()}; {counted(engine.record.rounds, 'round')} scored, {since}up to {end}."
 
     def _size(self) -> str:
         step = step_in_words(self.engine.clock.step, self.engine.is_dated)
@@ -259,7 +259,8 @@ class EngineReport:
             "Learned": f"{counted(engine.rounds, 'round')}, {first} to {last}; {samples}",
             **self._scored(),
             "Gaps": f"{engine.gaps:,}; {counted(engine.irregular, 'other step')} longer than typical",
-            "Missing values": f"{engine.absent:,}; {counted(engine.unforecast, 'other')} {self.without_forecast}"
+            "Missing values": f"{engine.absent:,} in the scored rounds"
+            + f"; {counted(engine.unforecast, 'value')} {self.without_forecast}"
             + f"; {engine.too_large:,} were too large to use" * bool(engine.too_large),
             "Breakdowns": f"{engine.breakdowns:,}",
         }
@@ -311,7 +312,7 @@ def links(graph: TaskGraph) -> Table:
         title="Which streams are similar",
         group="other",
         columns=("Stream", *("most similar", "then", "then")[: width - 1]),
-        rows=tuple((*row, *("" for _ in range(width - len(row)))) for row in rows),
+        rows=tuple((*row, *("" for _ in range(width - len(row)))) for row in rows if width > 1),
         note="Similarity: 0 is none, 1 is the same." + f" {more:,} more streams are not shown." * (more > 0),
     )
 

@@ -59,7 +59,7 @@ def pictures(run: Run) -> Iterator[Picture]:
             rival.title,
             f"{rival.caption} Blue: less error; orange: more."
             + " Far larger losses are cut." * bool(gains[-1] < -_room(gains)),
-            f"Gains of {streams}, sorted: from {signed(gains[0])} to {signed(gains[-1])} %.",
+            f"Gains of {counted(len(order), 'stream')}, sorted: from {signed(gains[0])} to {signed(gains[-1])} %.",
             _gains(gains, [str(summary.tasks[place]) for place in order], rival.label),
         )
     shown = _latest(run.forecasts, forecaster, summary) if run.forecasts is not None and summary.scored else []
@@ -68,7 +68,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         yield Picture(
             "forecasts",
             "The last forecasts",
-            f"Streams from the smallest to the largest error over that of “no change”: {listed}. "
+            f"Streams with recent values, from the smallest to the largest error over that of “no change”: {listed}. "
             f"Band: the interval that should hold {100 * forecaster.coverage:g} % of the values.",
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster, line_of(report.method)),
