@@ -227,7 +227,7 @@ def _methods() -> Iterator[Method]:
     yield Method("trace", "Trace norm, batch",
                  "low-rank weights by the trace norm, refitted now and then (every 20 rounds of 400)",
                  TraceNorm, (penalty,), every=20, batch=True)
-    yield Method("no-change", "No change", "the level stays: the forecast 0", naive=_no_change, shares=False)
+    yield Method("no-change", "No change", "the next value equals the last", naive=_no_change, shares=False)
     yield Method("last-change", "Last change", "the last change repeats", naive=_last_change, shares=False)
     yield Method("mean-change", "Mean last change", "the mean of all tasks' last changes repeats",
                  naive=_mean_change, shares=False)

@@ -16,7 +16,7 @@ from braided.version import __version__
 
 READING = {
     "Forecast": "One step ahead, and every value from the rounds before it: a whole round is forecast before any of it "
-    "is learned. A value counts from the first fifth of the rounds on, if its stream had a value before.",
+    "is learned. A value counts after the first fifth of the rounds, if its stream had a value before.",
     "Against one filter per stream": "What seasons, rules and sharing add to separate filters.",
     "Against Auto without sharing": "What sharing is worth: the same mixture, in which no stream sees another.",
 }
