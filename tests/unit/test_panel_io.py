@@ -307,6 +307,7 @@ def test_one_task_is_not_enough(tmp_path):
         write(tmp_path, "year,site,value\n1,a,1\n2,a,2\n"),
         "^only one stream: column 'site' of .* says 'a' in every",
     )
+    refused(write(tmp_path, "year,a\n1,1\n2,2\n"), "only one stream: 'a' is the only column of .*; .* another")
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz", "table.parquet"])

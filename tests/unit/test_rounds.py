@@ -466,10 +466,11 @@ def test_columns_that_are_named(tmp_path):
         ("t,a,b\n0,,1\n1,2,3\n", {}, "no time column; its columns are 't', 'a', 'b'"),
         (",hour,site,b\n0,1,x,4\n", {}, "no time column; its columns are '', 'hour', .*--time"),
         (
-            "time,north\n1,2\n",
+            "time,where,north\n1,x,2\n",
             {},
-            "no stream column; its columns are 'time', 'north': call it site or .*task= .--stream",
+            "no stream column; its columns are 'time', 'where', 'north': call it site or .*task= .--stream",
         ),
+        ("time,north\n1,calm\n", {}, "no stream column"),
         ("time,lat,lon,wind\n1,2,3,4\n", {}, "no stream column"),
         (
             "time,a,b\n1,2,3\n",
@@ -493,6 +494,15 @@ def test_columns_that_are_named(tmp_path):
 )
 def test_columns_that_can_not_be_told(tmp_path, text, options, message):
     refused(write(tmp_path, text), message, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"value": "sales"}])
+def test_a_time_and_a_value_are_one_stream(tmp_path, options):
+    rounds = open_rounds(write(tmp_path, "day,sales\n2024-01-01,5\n2024-01-02,7\n"), **options)
+    assert rounds.columns.describe() == "wide table: time 'day', one stream, 'sales' (guessed)"
+    (chunk,) = rounds.chunks()
+    assert chunk.tasks == ("sales",)
+    assert chunk.values.tolist() == [[5.0], [7.0]]
 
 
 def test_tasks_in_parquet_need_not_be_text(tmp_path):

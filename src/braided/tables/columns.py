@@ -54,6 +54,8 @@ class Columns(NamedTuple):
     def describe(self) -> str:
         """Describe them in a sentence."""
         rest = f"a column for each of {len(self.tasks)} streams"
+        if len(self.tasks) == 1:
+            rest = f"one stream, {self.tasks[0]!r}"
         if self.form == "long":
             rest = f"stream {self.task!r}, value {self.value!r}"
         if self.features:
@@ -100,8 +102,11 @@ def choose(
         others = [own for own in others if own not in times]
         series = [own for own in series if own not in times]
     time = one("time", time, times)
-    if task is None and not tasks and (len(series) > 1 or value is not None):  # a wide table
-        if value is not None:
+    is_one = len(names) == 2 and (len(series) == 1 or value in names)  # the only stream has its column's name
+    if is_one and value is not None:
+        series = [value]
+    if task is None and not tasks and (is_one or len(series) > 1 or value is not None):  # a wide table
+        if value is not None and not is_one:
             raise InputError(
                 f"{source.place} has no stream column, and value={value!r} (--value) names one column: {BY_NAME}, "
                 "or leave the value out to read one column per stream"

@@ -116,10 +116,11 @@ class Rounds:
 
     def one_stream_only(self, name: str) -> str:
         """Return the error message for a table with a single stream."""
-        return (
-            f"only one stream: column {self.columns.task!r} of {self.place} says {name!r:.80} in every row; sharing "
-            f"needs at least two; add the rows of another, or {BY_NAME}"
-        )
+        needed = "sharing needs at least two; add"
+        if self.columns.task is None:
+            return f"only one stream: {name!r:.80} is the only column of values in {self.place}; {needed} another"
+        found = f"column {self.columns.task!r} of {self.place} says {name!r:.80} in every row"
+        return f"only one stream: {found}; {needed} the rows of another, or {BY_NAME}"
 
     def __repr__(self) -> str:
         return f"Rounds({self.name!r}: {self.columns.describe()})"
