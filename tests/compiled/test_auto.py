@@ -241,6 +241,29 @@ def test_a_mixture_of_members_that_all_sleep_forecasts_no_change_and_learns_noth
     np.testing.assert_array_equal(mixture.regrets, before.regrets)
 
 
+def test_a_member_that_wakes_and_is_lucky_twice_does_not_take_over():
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=(200, T))
+    forecasts = np.stack([0.0 * y, 0.1 * y, 0.05 * y, np.full_like(y, np.nan)], axis=2)
+    forecasts += 0.5 * rng.normal(size=forecasts.shape)
+    forecasts[150:152, :, 3] = y[150:152]
+    forecasts[152:, :, 3] = 1.5 * rng.normal(size=(48, T))
+    mixed = mixed_by(fresh_mixture(np.full(4, 0.25), T), forecasts, y)
+    assert mixed.weights[150, 3] > 0.1
+    assert mixed.weights[160, 3] < 0.2
+
+
+def test_after_a_wild_value_the_mixture_learns_again():
+    rng = np.random.default_rng(7)
+    y = rng.normal(size=(600, T))
+    forecasts = np.stack([0.5 * y, 0.4 * y], axis=2) + 0.1 * rng.normal(size=(600, T, 2))
+    forecasts[5] *= 1e6
+    y[5] = 1e6
+    mixed = mixed_by(fresh_mixture(np.full(2, 0.5), T), forecasts, y)
+    assert mixed.weights[20, 0] < 0.5
+    assert mixed.weights[-1, 0] > 0.9
+
+
 def test_a_stream_that_joins_starts_from_the_common_weights():
     forecasts, y = problem(0.1)
     mixture = fresh_mixture(PRIOR, T)

@@ -83,6 +83,7 @@ def obvious_rules(Z, calendar, r, t):
     made = [0.0]
     made += [levels.mean() - last, faded_mean(levels[1:], 0.2, levels[0]) - last] if len(levels) else [np.nan] * 2
     made += [changes.mean(), faded_mean(changes, 0.1, 0.0)] if len(changes) else [np.nan] * 2
+    made += [D[r - 1, t] if r else np.nan]
     made += [means[-1], faded_mean(means, 0.3, 0.0)] if r else [np.nan] * 2
     for ago in back[r]:
         made += [Z[r - ago, t] - last, D[r - ago, t]] if 0 < ago <= r else [np.nan] * 2
@@ -106,10 +107,12 @@ def obvious_mixture(forecasts, y, prior, shared=0.5):
 
     def rates(row):
         with np.errstate(divide="ignore"):
-            return np.where(V[row] > 0, np.minimum(0.5 / E[row], np.sqrt(np.log(K) / V[row])), 0.5)
+            return np.where(V[row] > 1e-20, np.minimum(0.5 / E[row], np.sqrt(np.log(K) / V[row])), 0.5)
 
     def learn(row, r, awake):
-        E[row, awake] = np.maximum(E[row, awake], np.abs(r[awake]))
+        if awake.any():
+            E[row, ~awake] = np.maximum(E[row, ~awake], 0.2 * np.abs(r[awake]).mean())
+        E[row, awake] = np.maximum(0.99 * E[row, awake], np.abs(r[awake]))
         V[row, awake] += r[awake] ** 2
         L[row, awake] += (r * (1 + rates(row) * r))[awake]
 
@@ -134,9 +137,10 @@ def obvious_mixture(forecasts, y, prior, shared=0.5):
                     common[t, awake[t]] = r[awake[t]]
                 elif i >= 2:
                     learn(t, r, awake[t])
-                squares[own, t] = max(0.99 * q**2 + 0.01 * error**2, 1e-12)
+                seen = 1 + np.count_nonzero(~np.isnan(y[:i, t]))
+                squares[own, t] = max(q**2 + max(0.01, 1 / (seen + 2)) * (error**2 - q**2), 1e-12)
         some = ~np.isnan(common).all(axis=0)
-        if i >= 2 and some.any():
+        if i >= 2:
             mean = np.zeros(K)
             mean[some] = np.nanmean(common[:, some], axis=0)
             learn(T, mean, some)

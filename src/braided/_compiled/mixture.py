@@ -4,9 +4,15 @@ Each stream has weights of its own, and all streams together have one more set; 
 member with the forecast f, the mixture's forecast ŷ and the value y, in units of the stream's typical error q:
 
     r = 2 (ŷ − y) (f − ŷ) / q²,  both differences clipped at 5 q      its regret is −Σ r
-    E = max |r|,  V = Σ r²,  η = min(1 / 2E, √(ln K / V)),  L = Σ r (1 + η r),  weight ∝ prior · η · exp(−η L)
+    E = max(0.99 E, |r|),  V = Σ r²,  η = min(1 / 2E, √(ln K / V)),  L = Σ r (1 + η r),  weight ∝ prior · η · exp(−η L)
 
-A member without a forecast sleeps: the others share its weight, and it learns nothing.
+E fades, so that a mixture that met a wild value learns again at its old pace. (Without that, E = max |r|.)
+
+q² is a running mean, in which one unit counts as two errors; once there are a hundred, the old ones fade.
+
+A member without a forecast sleeps: the others share its weight, and it learns nothing. But its E rises with what is
+at stake among those awake, |r| in the mean: with E near 0, η would be so large that the first few rounds after it wakes
+decide everything.
 """
 
 from __future__ import annotations
@@ -19,21 +25,26 @@ from braided._compiled import compiled
 from braided.types import Floats
 
 CLIP_ERRORS_AT = 5.0  # typical errors
-ERROR_FADE = 0.99
+ERROR_MEMORY = 0.01  # weight of the newest error in q², once there are enough
+FIRST_ERRORS = 2.0  # errors that the unit counts for, in q²
+WAKING = 0.2  # of the mean |r| of the members awake: the least E of one that sleeps
+LARGEST_FADE = 0.99
 LEAST_SQUARE = 1e-12  # of a typical error: that of a stream without errors must not vanish
-UNTRIED_RATE = 0.5  # η before the first r
+UNTRIED_RATE = 0.5  # η before the first r that is more than rounding
+LEAST_SQUARES = 1e-20  # V of nothing but rounding, as of a member that is the only one awake
 FIRST_UPDATE = 3.0  # rounds
 COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
 LARGEST, SQUARES, LOSS = range(3)  # E, V, L
 ROUNDS, SHARE = range(2)  # of totals
 OWN, COMMON = range(2)  # the weights that forecast: the stream's own, or those of all streams
+SEEN = 2  # of errors, beside OWN and COMMON
 
 
 class Mixture(NamedTuple):
     """State of the weights of K members, for T streams and all of them."""
 
     regrets: Floats  # (3, T + 1, K) E, V, L; the last row is that of all streams together
-    errors: Floats  # (2, T) q², of the streams' own weights and of the common ones
+    errors: Floats  # (3, T) q², of the streams' own weights and of the common ones; number of errors so far
     totals: Floats  # (2,) rounds seen, share of the common weights in the forecast
     prior: Floats  # (K,) weights at the start
 
@@ -45,19 +56,24 @@ class Mixture(NamedTuple):
     def with_stream(self) -> Mixture:
         """Return the mixture with one more stream."""
         regrets = np.concatenate([self.regrets[:, :-1], self.fresh_regrets, self.regrets[:, -1:]], axis=1)
-        return self._replace(regrets=regrets, errors=np.pad(self.errors, ((0, 0), (0, 1)), constant_values=1.0))
+        return self._replace(regrets=regrets, errors=np.hstack([self.errors, fresh_errors(1)]))
 
 
 def fresh_mixture(prior: Floats, n_streams: int, common: float = COMMON_SHARE) -> Mixture:
     """Return the state before the first round; with common = 0, streams share no weights."""
     totals = np.array([0.0, common])
-    return Mixture(np.zeros((3, n_streams + 1, len(prior))), np.ones((2, n_streams)), totals, prior)
+    return Mixture(np.zeros((3, n_streams + 1, len(prior))), fresh_errors(n_streams), totals, prior)
+
+
+def fresh_errors(n_streams: int) -> Floats:
+    """Return q² and the number of errors (3, T) before the first."""
+    return np.repeat([[1.0], [1.0], [0.0]], n_streams, axis=1)
 
 
 @compiled
 def learning_rate(largest: float, squares: float, n_members: int) -> float:
     """η of a member."""
-    if squares <= 0.0:
+    if squares <= LEAST_SQUARES:
         return UNTRIED_RATE
     return min(0.5 / largest, np.sqrt(np.log(n_members) / squares))
 
@@ -107,38 +123,67 @@ def combine_inplace(mixture: Mixture, forecasts: Floats, weights: Floats, mean: 
 def learn_regret_inplace(mixture: Mixture, row: int, k: int, r: float) -> None:
     """Take up r of one member."""
     E, V, L = mixture.regrets[LARGEST], mixture.regrets[SQUARES], mixture.regrets[LOSS]
-    E[row, k] = max(E[row, k], abs(r))
+    E[row, k] = max(LARGEST_FADE * E[row, k], abs(r))
     V[row, k] += r * r
     L[row, k] += r * (1.0 + learning_rate(E[row, k], V[row, k], mixture.prior.size) * r)
 
 
 @compiled
-def learn_inplace(mixture: Mixture, forecasts: Floats, mean: Floats, y: Floats, common: Floats) -> None:
-    """Learn how good the members' forecasts (T, K) of values y (T,) were; `common` (2, K) is workspace."""
+def wake_inplace(mixture: Mixture, row: int, regrets: Floats) -> None:
+    """Raise E of the members that sleep, whose r (K,) is NaN, to a share of the mean |r| of the others."""
+    total, awake = 0.0, 0
+    for r in regrets:
+        if r == r:
+            total += abs(r)
+            awake += 1
+    for k in range(regrets.size):
+        if regrets[k] != regrets[k] and awake > 0:
+            E = mixture.regrets[LARGEST, row]
+            E[k] = max(E[k], WAKING * total / awake)
+
+
+@compiled
+def learn_regrets_inplace(mixture: Mixture, row: int, regrets: Floats) -> None:
+    """Take up r (K,) of all members, NaN of those that sleep; the first rounds teach nothing."""
+    if mixture.totals[ROUNDS] < FIRST_UPDATE:
+        return
+    wake_inplace(mixture, row, regrets)
+    for k in range(regrets.size):
+        if regrets[k] == regrets[k]:
+            learn_regret_inplace(mixture, row, k, regrets[k])
+
+
+@compiled
+def learn_inplace(mixture: Mixture, forecasts: Floats, mean: Floats, y: Floats, regrets: Floats) -> None:
+    """Learn how good the members' forecasts (T, K) of values y (T,) were; `regrets` (3, K) is workspace."""
     T, K = forecasts.shape
     mixture.totals[ROUNDS] += 1.0
+    common, counts = regrets[1], regrets[2]
     common[:] = 0.0
+    counts[:] = 0.0
     for t in range(T):
         if y[t] != y[t]:
             continue
+        mixture.errors[SEEN, t] += 1.0
+        memory = max(ERROR_MEMORY, 1.0 / (mixture.errors[SEEN, t] + FIRST_ERRORS))
         for which in (OWN, COMMON):
             square = mixture.errors[which, t]
             most = CLIP_ERRORS_AT * np.sqrt(square)
             error = clip(mean[which, t] - y[t], most)
             for k in range(K):
                 f = forecasts[t, k]
-                if f == f:
-                    r = 2.0 * error * clip(f - mean[which, t], most) / square
-                    if which == COMMON:
-                        common[0, k] += r
-                        common[1, k] += 1.0
-                    elif mixture.totals[ROUNDS] >= FIRST_UPDATE:
-                        learn_regret_inplace(mixture, t, k, r)
-            mixture.errors[which, t] = max(ERROR_FADE * square + (1.0 - ERROR_FADE) * error * error, LEAST_SQUARE)
-    if mixture.totals[ROUNDS] >= FIRST_UPDATE:
-        for k in range(K):
-            if common[1, k] > 0.0:
-                learn_regret_inplace(mixture, T, k, common[0, k] / common[1, k])
+                regrets[0, k] = 2.0 * error * clip(f - mean[which, t], most) / square if f == f else np.nan
+            if which == OWN:
+                learn_regrets_inplace(mixture, t, regrets[0])
+            else:
+                for k in range(K):
+                    if regrets[0, k] == regrets[0, k]:
+                        common[k] += regrets[0, k]
+                        counts[k] += 1.0
+            mixture.errors[which, t] = max(square + memory * (error * error - square), LEAST_SQUARE)
+    for k in range(K):
+        common[k] = common[k] / counts[k] if counts[k] > 0.0 else np.nan
+    learn_regrets_inplace(mixture, T, common)
 
 
 class Mixed(NamedTuple):
@@ -166,7 +211,7 @@ def share_out_inplace(weights: Floats, forecasts: Floats, share: float, shares: 
 def progressive_inplace(mixture: Mixture, forecasts: Floats, y: Floats, mixed: Mixed) -> None:
     """Combine the members' forecasts (n, T, K) of each round, then learn what came, y (n, T)."""
     n, T, K = forecasts.shape
-    mean, common, weights, shares = np.empty((2, T)), np.empty((2, K)), np.empty((T + 1, K)), np.empty(K)
+    mean, regrets, weights, shares = np.empty((2, T)), np.empty((3, K)), np.empty((T + 1, K)), np.empty(K)
     shared = mixture.totals[SHARE]
     for i in range(n):
         combine_inplace(mixture, forecasts[i], weights, mean)
@@ -180,4 +225,4 @@ def progressive_inplace(mixture: Mixture, forecasts: Floats, y: Floats, mixed: M
             for k in range(K):
                 mixed.by_stream[t, k] += shares[k]
                 mixed.weights[i, k] += shares[k] / T
-        learn_inplace(mixture, forecasts[i], mean, y[i], common)
+        learn_inplace(mixture, forecasts[i], mean, y[i], regrets)

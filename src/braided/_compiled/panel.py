@@ -43,7 +43,7 @@ PHASE_FADE = 0.9  # per visit
 PHASE_PRIOR = 0.5  # visits at which nothing changed
 MEAN_MEMORY = 1.0 - 0.5 ** (1.0 / 500.0)  # half-life of 500 rounds
 SCALE_FADE, LEAST_SCALE = 0.97, 0.05
-RULES = 7  # and two for each season
+RULES = 8  # and two for each season
 LAST, SCALE, LEVELS, LEVEL_MEAN, LEVEL_RECENT, CHANGES, CHANGE_MEAN, CHANGE_RECENT, CENTRE = range(9)  # of tallies
 ROUNDS, MEAN_RECENT, MEAN_LEVEL = range(3)  # of totals
 BY_STREAM = ("levels", "changes", "near", "gaps", "phase_sums", "phase_visits", "tallies")  # arrays, a column a stream
@@ -237,8 +237,9 @@ def _apply_rules_inplace(panel: Panel, back: Ints, t: int, rules: Floats) -> Non
     rules[2] = tallies[LEVEL_RECENT, t] - level
     rules[3] = tallies[CHANGE_MEAN, t] if has_change else np.nan
     rules[4] = tallies[CHANGE_RECENT, t] if has_change else np.nan
-    rules[5] = panel.mean[(r - 1) % H] if r > 0 else np.nan
-    rules[6] = panel.totals[MEAN_RECENT] if r > 0 else np.nan
+    rules[5] = panel.changes[(r - 1) % H, t] if r > 0 else np.nan
+    rules[6] = panel.mean[(r - 1) % H] if r > 0 else np.nan
+    rules[7] = panel.totals[MEAN_RECENT] if r > 0 else np.nan
     for s in range(back.size):
         rules[RULES + 2 * s], rules[RULES + 2 * s + 1] = np.nan, np.nan
         if 0 < back[s] < H - 1 and back[s] <= r:

@@ -7,6 +7,7 @@
 | recent mean                       | to their exponential mean, with a weight of 0.2 for the last |
 | mean change so far                | the mean of all changes so far                               |
 | recent mean change                | their exponential mean (0.1)                                 |
+| last change                       | the last change, once more                                   |
 | mean change of all streams        | the streams' mean last change                                |
 | recent mean change of all streams | an exponential mean (0.3) of these                           |
 | value, change a season ago        | to the value, or the change, of a day, week or year before   |
@@ -47,6 +48,7 @@ def _rules(past: Past) -> Iterator[tuple[str, Floats]]:
         back(_exponential_mean(past.levels, LEVEL_WEIGHT), 1) - last,
         back(_running_mean(changes), 1),
         back(_exponential_mean(changes, DRIFT_WEIGHT), 1),
+        back(changes, 1),
         back(common, 1),
         back(_exponential_mean(common, COMMON_WEIGHT), 1),
     )

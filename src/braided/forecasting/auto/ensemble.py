@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
-from braided._compiled.mixture import COMMON_SHARE, Mixed, Mixture, fresh_mixture
+from braided._compiled.mixture import COMMON_SHARE, SEEN, Mixed, Mixture, fresh_mixture
 from braided._compiled.mixture import progressive_inplace as mix_inplace
 from braided._compiled.panel import ROUNDS, Calendar, Described
 from braided.errors import InputError
@@ -35,8 +35,8 @@ from braided.types import Flags, Floats
 from braided.validate import LARGEST_COUNT, count, insist_numbers
 
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
-LEARNERS_PRIOR = 300.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
-NO_CHANGE_PRIOR = 0.4  # of "no change": on a random walk nothing is better, and little else is as good
+LEARNERS_PRIOR = 150.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
+NO_CHANGE_PRIOR = 0.2  # of "no change": on a random walk nothing is better, and little else is as good
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
 OF_ALL_STREAMS = RULE_NAMES[-2:]
@@ -149,7 +149,8 @@ class Ensemble:
         old, new, n = before.mixture, self.mixture, before.n_streams
         new.regrets[:, :n], new.regrets[:, -1] = old.regrets[:, :n], old.regrets[:, -1]
         new.regrets[:, n:-1] = old.fresh_regrets
-        new.errors[:, :n] = old.errors * (before.views[0].units.scale / self.views[0].units.scale[:n]) ** 2
+        new.errors[:, :n] = old.errors
+        new.errors[:SEEN, :n] *= (before.views[0].units.scale / self.views[0].units.scale[:n]) ** 2
         new.totals[:] = old.totals
 
     # Rounds --------------------------------------------------------------------------------------------------------
@@ -269,7 +270,8 @@ class Ensemble:
         for name, fresh in ensemble.mixture._asdict().items():
             insist_numbers(dumped["mixture"][name], name, fresh.shape)
         ensemble.mixture = Mixture(**dumped["mixture"])
-        if not ((ensemble.mixture.prior > 0.0).all() and (ensemble.mixture.errors > 0.0).all()):
+        prior, errors = ensemble.mixture.prior, ensemble.mixture.errors
+        if not ((prior > 0.0).all() and (errors[:SEEN] > 0.0).all() and (errors[SEEN] >= 0.0).all()):
             raise InputError("the mixture has errors or weights that are not above 0")
         ensemble.rounds = count(dumped["rounds"], "rounds of the ensemble", least=0, most=LARGEST_COUNT)
         if any(view.panel.totals[ROUNDS] != ensemble.rounds for view in views):

@@ -55,6 +55,7 @@ RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of t
     "recent mean",
     "mean change so far",
     "recent mean change",
+    "last change",
     "mean change of all streams",
     "recent mean change of all streams",
 )

@@ -29,6 +29,7 @@ MOST_PHASES = 24  # bins of the shortest season, for filters by phase
 MONDAY = 3  # the epoch's day, a Thursday, counted from Monday
 SHORTEST, LONGEST = 2.0, 10_000.0  # seasons, in steps
 MOST_SEASONS = 4
+MONTHS_BEGIN = np.cumsum([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30])  # in a leap year
 
 
 @final
@@ -110,6 +111,11 @@ class Seasons:
         """The number of bins for filters by phase; 1 without a season."""
         return min(int(np.ceil(self.lengths[0])), MOST_PHASES) if self.lengths else 1
 
+    @property
+    def _year_of_days(self) -> float:
+        """The length of a year if steps are days, which then follows the dates; else 0."""
+        return YEAR_DAYS if self.is_dated and not self.months and self.step == DAY else 0.0
+
     def positions(self, stamps: Ints) -> Floats:
         """Return local times as positions, in steps."""
         if not self.months:
@@ -126,12 +132,13 @@ class Seasons:
         back, phase = np.zeros((2, n, len(self.lengths)), np.int64)
         angle = np.zeros((n, len(self.lengths)))
         for s, length in enumerate(self.lengths):
-            wanted = positions - length
+            wanted, phase[:, s] = positions - length, np.minimum(positions % length + 1e-9, np.ceil(length) - 1)
+            if length == self._year_of_days:
+                wanted, phase[:, s] = by_date(positions)
             found = np.searchsorted(known, wanted - 0.5)  # the first that is less than half a step earlier
             near = (found < places) & (np.abs(known[np.minimum(found, places)] - wanted) <= 0.5)
             back[:, s] = np.where(near, places - found, 0)
             angle[:, s] = positions % length / length
-            phase[:, s] = np.minimum(positions % length + 1e-9, np.ceil(length) - 1)
         return Calendar(back, phase, angle, is_after_gap)
 
     def phases(self, calendar: Calendar) -> Ints:
@@ -139,6 +146,21 @@ class Seasons:
         if not self.lengths:
             return np.zeros(len(calendar.phase), np.int64)
         return calendar.phase[:, 0] * self.n_phases // int(np.ceil(self.lengths[0]))
+
+
+def by_date(positions: Floats) -> tuple[Floats, Ints]:
+    """Return the position of the same date a year before, and the day of a leap year, of positions in days.
+
+    >>> days = np.array(["2023-03-01", "2024-02-29", "2024-03-01"], dtype="datetime64[D]")
+    >>> before, day = by_date(days.astype(np.float64))
+    >>> before.astype("datetime64[D]").astype(str).tolist(), day.tolist()
+    (['2022-03-01', '2023-03-01', '2023-03-01'], [60, 59, 60])
+    """
+    days = np.floor(positions).astype(np.int64).astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    into = (days - months).astype(np.int64)
+    before = (months - 12).astype("datetime64[D]").astype(np.int64) + into
+    return before + positions % 1.0, MONTHS_BEGIN[months.astype(np.int64) % 12] + into
 
 
 def is_weekend(stamps: Ints) -> Flags:
