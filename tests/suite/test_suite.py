@@ -260,6 +260,29 @@ def test_a_summer_hour_that_does_not_exist_is_a_gap():
     assert set(np.diff(local.times).astype(int) // 3_600_000_000) == {1, 2}
 
 
+@pytest.mark.usefixtures("small")
+def test_files_may_hold_constant_streams_or_a_single_one(tmp_path):
+    hours = np.arange(200)
+    rows = [f"2024-01-{1 + h // 24:02}T{h % 24:02}:00,{h * 37 % 101},5" for h in hours]
+    for name, header, cut in (("two", "time,a,b", None), ("one", "time,a", -2)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join([header, *(row[:cut] for row in rows)]))
+        (outcome,) = run_suite(suite_panels([str(path)]), ["best-rule", "single", "auto", "ridge-var"])
+        assert np.isfinite(outcome.cells["auto"].ratios[0])
+        assert np.isnan([cell.ratios[1:] for cell in outcome.cells.values()]).all()
+        assert np.isfinite([outcome.cells[name].error for name in ("best-rule", "auto", "ridge-var")]).all()
+
+
+def test_what_is_refitted_measures_units_again(monkeypatch):
+    """A stream that starts to move late is in units of its own by the next cut."""
+    late = panel()
+    late.values.flags.writeable = True
+    late.values[: CUTS[0], 0] = 1.0
+    late.values[CUTS[0] :, 0] = 100.0 * np.arange(STEPS - CUTS[0])
+    scales = [piece.units.scale[0] for piece, _, _ in Past(late, CUTS).measured_again()]
+    assert scales[-1] > 10.0 * scales[0]
+
+
 def test_errors_of_cells_are_means_over_the_streams_that_have_one():
     assert Cell(np.array([0.5, np.nan, 0.7])).error == pytest.approx(0.6)
 

@@ -496,6 +496,13 @@ def test_columns_that_can_not_be_told(tmp_path, text, options, message):
     refused(write(tmp_path, text), message, **options)
 
 
+def test_a_column_of_values_that_is_called_like_streams_is_one_more_stream(tmp_path):
+    rows = "\n".join(f"2024-01-{day:02},{day},{day / 2},{7 * day % 11}" for day in range(1, 29))
+    assert open_rounds(write(tmp_path, f"day,AK,ID,WY\n{rows}")).columns.tasks == ("AK", "ID", "WY")
+    long = "\n".join(f"2024-01-{day:02},{day},{who}" for who in (1, 2) for day in range(1, 29))
+    assert open_rounds(write(tmp_path, f"day,AK,ID\n{long}")).columns.task == "ID"
+
+
 @pytest.mark.parametrize("options", [{}, {"value": "sales"}])
 def test_a_time_and_a_value_are_one_stream(tmp_path, options):
     rounds = open_rounds(write(tmp_path, "day,sales\n2024-01-01,5\n2024-01-02,7\n"), **options)

@@ -46,8 +46,8 @@ def embedded(name: str) -> Panel:
     return Panel(name, tuple(table.column_names[1:]), times, values, about["source"], timezone=about.get("timezone"))
 
 
-def open_panel(name: str, seed: int = 0) -> Panel:
-    """Return an embedded panel, the synthetic wind field of a seed, or the panel in a CSV or Parquet file."""
+def open_panel(name: str, seed: int = 0, any_streams: bool = False) -> Panel:
+    """Return an embedded panel, the synthetic wind field of a seed, or the panel in a file (see `read_table`)."""
     if name == "synthetic":
         return wind_field(seed)
     if name in EMBEDDED:
@@ -57,4 +57,4 @@ def open_panel(name: str, seed: int = 0) -> Panel:
         near = get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}, or a file"
         raise InputError(f"no data and no file {name!r}: {remedy}")
-    return read_table(name)
+    return read_table(name, any_streams=any_streams)

@@ -2,7 +2,8 @@
 
 Every array has a row per round, and a row without values for each gap. What it holds of a row comes from rows before
 that, or, where the name says so (`levels`, `changes`), from the row itself, to be shifted by `back` or to be learned.
-Units and similarities come from the rounds before the first cut, which is where the scores begin.
+Units and similarities come from the rounds before the first cut, which is where the scores begin; methods that are
+refitted measure them again at each cut (`measured_again`).
 
 >>> import braided as bd
 >>> past = Past(bd.datasets.wind_field(seed=0, steps=100, sites=3), cuts_of(100))      # synthetic
@@ -14,8 +15,10 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -57,6 +60,14 @@ class Past:
     def first(self) -> int:
         """The first round that is scored."""
         return self.cuts[0]
+
+    def measured_again(self) -> Iterator[tuple[Past, int, int]]:
+        """Yield the past as it is measured at each cut, for what is refitted there, and the rounds until the next cut.
+
+        So units and similarities are those of all rounds before, which matters where streams grow or come late.
+        """
+        for start, end in pairwise([*self.cuts, len(self.panel.times)]):
+            yield Past(self.panel, (start,)), start, end
 
     @cached_property
     def clock(self) -> Clock:

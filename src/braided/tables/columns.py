@@ -102,6 +102,8 @@ def choose(
         others = [own for own in others if own not in times]
         series = [own for own in series if own not in times]
     time = one("time", time, times)
+    if task is None and value is None and len(tasks) == 1 and _is_series(sample, time, tasks[0]):
+        series, tasks = [*series, *tasks], []
     is_one = len(names) == 2 and (len(series) == 1 or value in names)  # the only stream has its column's name
     if is_one and value is not None:
         series = [value]
@@ -131,3 +133,16 @@ def choose(
         if name in (time, task, value):
             raise InputError(f"features has {name!r}, which is the time, stream or value itself: leave it out")
     return Columns(time, task, value, tuple(features), "long", guessed)
+
+
+def _is_series(sample: Mapping[str, Any], time: str, task: str) -> bool:
+    """Whether a column that is called like streams holds values: as ID, of Idaho, in a table of states.
+
+    Then every row has a time of its own, and most have a value of their own.
+    """
+    if time not in sample or task not in sample:
+        return False
+    if str(sample[task].type).startswith("dictionary") or not is_number(sample[task]):
+        return False
+    times, values = len(sample[time].unique()), len(sample[task].unique())
+    return times == len(sample[time]) > 1 and 2 * values > times

@@ -39,21 +39,29 @@ from braided.tables.rounds import open_rounds, stacked
 PANEL_SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
-def read_table(source: Any, *, time: str | None = None, task: str | None = None, value: str | None = None) -> Panel:
+def read_table(
+    source: Any,
+    *,
+    time: str | None = None,
+    task: str | None = None,
+    value: str | None = None,
+    any_streams: bool = False,
+) -> Panel:
     """Return the panel in a table; `time`, `task` and `value` name its columns where they can't be guessed.
 
     The table is what `open_rounds` takes. Times are integers such as years, or ISO 8601; those with a UTC offset become
-    UTC. A value is missing where its row is absent, or where it is empty, NA or NaN.
+    UTC. A value is missing where its row is absent, or where it is empty, NA or NaN. A stream that never changes is
+    refused, and so is one stream alone, unless `any_streams` is set.
     """
     rounds = open_rounds(source, time=time, task=task, value=value, sort_rows=sys.maxsize)
     times, found, values, _ = stacked(list(rounds.chunks()))
-    if len(found) == 1:
+    if len(found) == 1 and not any_streams:
         raise InputError(rounds.one_stream_only(found[0]))
     values = values[:, sorted(range(len(found)), key=found.__getitem__)]
     tasks = tuple(sorted(found))
     columns = rounds.columns
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # of the values that are there
-    for place in np.flatnonzero(~(low < high)):
+    for place in [] if any_streams else np.flatnonzero(~(low < high)):
         what = "has no value at all" if np.isnan(low[place]) else f"is constant, {low[place]}"
         whose = f"{columns.task or 'column'} {tasks[place]!r:.80} of {rounds.place}"
         raise InputError(f"{whose} {what}: there is nothing to learn; leave {'its rows' if columns.task else 'it'} out")

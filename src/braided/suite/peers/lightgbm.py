@@ -37,14 +37,22 @@ SETTINGS: dict[str, Any] = {
 
 def forecast(past: Past, jobs: int = 1, trees: int = TREES, progress: Progress = silent) -> Floats:
     """Return forecasts of the values (rounds, T); "no change" before the first cut."""
-    features, target = features_of(past), past.changes
-    changes = np.zeros_like(target)
-    calls = ((features[:end], target[:start], has_category(past), trees) for start, end in past.ends)
+    made = past.no_change.copy()
+    calls = (_call(piece, end, trees) for piece, _, end in past.measured_again())
     # A process for each fit: threads within one wait for each other, and on few samples they cost more than they gain.
-    for done, (start, end), made in zip(count(1), past.ends, each(_one_step, calls, jobs), strict=False):
-        changes[start:end] = made
-        progress(done / len(past.ends))
-    return past.forecasts(changes)
+    fits = each(_one_step, calls, jobs)
+    for done, (piece, start, end), ahead in zip(count(1), past.measured_again(), fits, strict=False):
+        changes = np.zeros_like(piece.changes)
+        changes[piece.rows[start] : piece.rows[end - 1] + 1] = ahead
+        made[start:end] = piece.forecasts(changes)[start:end]
+        progress(done / len(past.cuts))
+    return made
+
+
+def _call(past: Past, end: int, trees: int) -> tuple[Floats, Floats, bool, int]:
+    """What a fit needs: the features until a round, and the changes before the cut."""
+    first, last = past.rows[past.first], past.rows[end - 1]
+    return features_of(past)[: last + 1], past.changes[:first], has_category(past), trees
 
 
 def _one_step(features: Floats, target: Floats, category: bool, trees: int) -> Floats:

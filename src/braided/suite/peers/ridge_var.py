@@ -14,6 +14,7 @@ from braided.types import Floats, Ints
 OTHERS = 20  # streams, the most similar
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4)
 CHOSEN_ON = 0.25  # the last share of the samples, on which one penalty is chosen for all streams
+CLIP_AT = 10.0  # deviations of a feature: a level that hardly ever moved may leap
 FREE = 1e-6  # the penalty of the bias
 FEWEST_SAMPLES = 4  # of a stream, to fit it
 
@@ -39,10 +40,10 @@ def forecast(past: Past) -> Floats:
             known = ~np.isnan(y)
             if known.sum() >= FEWEST_SAMPLES:
                 scales[place] = Scale.fit(X[:start][known])
-                fits[place] = _fit(_with_bias(scales[place].transform(X[:start][known])), y[known])
+                fits[place] = _fit(_scaled(scales[place], X[:start][known]), y[known])
         penalty = _chosen(list(fits.values()))
         for place, fit in fits.items():
-            ahead = _with_bias(scales[place].transform(features[place][start:end]))
+            ahead = _scaled(scales[place], features[place][start:end])
             changes[start:end, place] = ahead @ _solved(*fit.whole, penalty)
     return past.forecasts(changes)
 
@@ -62,8 +63,9 @@ def _features(past: Past, place: int, others: Ints) -> Floats:
     return made
 
 
-def _with_bias(X: Floats) -> Floats:
-    return np.hstack([X, np.ones((len(X), 1))])
+def _scaled(scale: Scale, X: Floats) -> Floats:
+    """Features in deviations, clipped, and a bias."""
+    return np.hstack([scale.transform(X).clip(-CLIP_AT, CLIP_AT), np.ones((len(X), 1))])
 
 
 def _fit(X: Floats, y: Floats) -> _Fit:
