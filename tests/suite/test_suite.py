@@ -58,9 +58,9 @@ def each_rule(past):
     return np.hstack([past.forecasts(changes) for changes in rules_of(past).values()])
 
 
-def boosted(past):
+def boosted(past, again):
     pytest.importorskip("lightgbm", reason="the extra `peers` is not installed")
-    return lightgbm.forecast(past, trees=5)
+    return lightgbm.forecast(past, again=again)
 
 
 def classic(past, kind):
@@ -74,12 +74,14 @@ def small(monkeypatch):
     for kind in ("ETS", "ARIMA"):
         monkeypatch.setitem(classical.STREAMS, kind, 1)
     monkeypatch.setattr(classical, "LONGEST_SEASON", 1)
+    monkeypatch.setattr(lightgbm, "TREES", 5)
 
 
 METHODS = {
     "rules": each_rule,
     "mixture": best_mixture,
-    "lightgbm": boosted,
+    "lightgbm": partial(boosted, again=False),
+    "lightgbm, units again": partial(boosted, again=True),
     "ridge VAR": ridge_var.forecast,
     "AutoETS": partial(classic, kind="ETS"),
     "AutoARIMA": partial(classic, kind="ARIMA"),
@@ -279,7 +281,7 @@ def test_what_is_refitted_measures_units_again(monkeypatch):
     late.values.flags.writeable = True
     late.values[: CUTS[0], 0] = 1.0
     late.values[CUTS[0] :, 0] = 100.0 * np.arange(STEPS - CUTS[0])
-    scales = [piece.units.scale[0] for piece, _, _ in Past(late, CUTS).measured_again()]
+    scales = [piece.units.scale[0] for piece, _, _ in Past(late, CUTS).pieces(again=True)]
     assert scales[-1] > 10.0 * scales[0]
 
 

@@ -3,7 +3,7 @@
 Every array has a row per round, and a row without values for each gap. What it holds of a row comes from rows before
 that, or, where the name says so (`levels`, `changes`), from the row itself, to be shifted by `back` or to be learned.
 Units and similarities come from the rounds before the first cut, which is where the scores begin; methods that are
-refitted measure them again at each cut (`measured_again`).
+refitted may measure them again at each cut (`pieces`).
 
 >>> import braided as bd
 >>> past = Past(bd.datasets.wind_field(seed=0, steps=100, sites=3), cuts_of(100))      # synthetic
@@ -61,13 +61,13 @@ class Past:
         """The first round that is scored."""
         return self.cuts[0]
 
-    def measured_again(self) -> Iterator[tuple[Past, int, int]]:
-        """Yield the past as it is measured at each cut, for what is refitted there, and the rounds until the next cut.
+    def pieces(self, again: bool) -> Iterator[tuple[Past, int, int]]:
+        """Yield, for what is refitted at the cuts, each cut, the next one, and the past as it is measured by then.
 
-        So units and similarities are those of all rounds before, which matters where streams grow or come late.
+        With `again`, units and similarities are measured at each cut, on all rounds before; else at the first one only.
         """
         for start, end in pairwise([*self.cuts, len(self.panel.times)]):
-            yield Past(self.panel, (start,)), start, end
+            yield Past(self.panel, (start,)) if again else self, start, end
 
     @cached_property
     def clock(self) -> Clock:

@@ -35,13 +35,15 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def forecast(past: Past, jobs: int = 1, trees: int = TREES, progress: Progress = silent) -> Floats:
-    """Return forecasts of the values (rounds, T); "no change" before the first cut."""
+def forecast(past: Past, jobs: int = 1, again: bool = False, progress: Progress = silent) -> Floats:
+    """Return forecasts of the values (rounds, T); "no change" before the first cut.
+
+    Units are those of the rounds before the first cut, or of all rounds before each (`again`).
+    """
     made = past.no_change.copy()
-    calls = (_call(piece, end, trees) for piece, _, end in past.measured_again())
     # A process for each fit: threads within one wait for each other, and on few samples they cost more than they gain.
-    fits = each(_one_step, calls, jobs)
-    for done, (piece, start, end), ahead in zip(count(1), past.measured_again(), fits, strict=False):
+    fits = each(_one_step, (_call(*piece) for piece in past.pieces(again)), jobs)
+    for done, (piece, start, end), ahead in zip(count(1), past.pieces(again), fits, strict=False):
         changes = np.zeros_like(piece.changes)
         changes[piece.rows[start] : piece.rows[end - 1] + 1] = ahead
         made[start:end] = piece.forecasts(changes)[start:end]
@@ -49,13 +51,12 @@ def forecast(past: Past, jobs: int = 1, trees: int = TREES, progress: Progress =
     return made
 
 
-def _call(past: Past, end: int, trees: int) -> tuple[Floats, Floats, bool, int]:
-    """What a fit needs: the features until a round, and the changes before the cut."""
-    first, last = past.rows[past.first], past.rows[end - 1]
-    return features_of(past)[: last + 1], past.changes[:first], has_category(past), trees
+def _call(past: Past, start: int, end: int) -> tuple[Floats, Floats, bool]:
+    """What a fit needs: the features before the next cut, and the changes before this one."""
+    return features_of(past)[: past.rows[end - 1] + 1], past.changes[: past.rows[start]], has_category(past)
 
 
-def _one_step(features: Floats, target: Floats, category: bool, trees: int) -> Floats:
+def _one_step(features: Floats, target: Floats, category: bool) -> Floats:
     """Train on the rows of the targets; return forecasts of the rows after them."""
     import lightgbm
 
@@ -68,6 +69,6 @@ def _one_step(features: Floats, target: Floats, category: bool, trees: int) -> F
     leaf = max(SAMPLES_PER_LEAF, len(y) // LEAVES_PER_SAMPLES)
     categories = [n_features - 1] if category else []
     data = lightgbm.Dataset(features[:start][known], y.clip(-limit, limit), categorical_feature=categories)
-    model = lightgbm.train(SETTINGS | {"min_data_in_leaf": leaf}, data, num_boost_round=trees)
+    model = lightgbm.train(SETTINGS | {"min_data_in_leaf": leaf}, data, num_boost_round=TREES)
     made = model.predict(features[start:].reshape(-1, n_features))
     return np.asarray(made).reshape(ahead - start, n_streams)
