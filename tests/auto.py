@@ -9,7 +9,7 @@ from braided.state import dumps, loads
 OWN = Linear("own past", "separate", ("bias", "recent", "level", "known"), 10.0)
 TIED = Linear("tied", "tied", ("bias", "recent", "level", "near", "mean", "seasons", "phases", "known"))
 FEW = Auto((OWN, TIED))  # of the members, so that tests are quick
-HEADS = (5, 20, 50, 100, 200)
+HEADS = (5, 20, 100, 200)
 FULL = default_members(n_seasons=2, is_short=True, n_alike=3, are_many=False)
 STARTS = {  # the first time, and the step
     "hourly": ("2024-03-28T00", "h"),

@@ -117,7 +117,7 @@ def test_last_residuals_stand_in_the_order_that_saved_filters_rely_on():
 # The weights at the start, and from one head to the next -------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rounds", "share"), [(10, 0.0), (20, 20 / 170), (60, 50 / 200), (260, 200 / 350)])
+@pytest.mark.parametrize(("rounds", "share"), [(10, 0.0), (20, 20 / 170), (60, 20 / 170), (110, 100 / 250), (260, 200 / 350)])
 def test_learners_together_start_with_a_share_that_grows_with_the_rounds(rounds, share):
     times, values, tasks = walks(rounds)
     engine = AutoEngine(FEW)
@@ -156,7 +156,7 @@ def test_weights_go_on_over_a_head_and_errors_stay_as_large_in_the_user_s_units(
 
     monkeypatch.setattr(Ensemble, "_take_weights", caught)
     AutoEngine(Auto(FEW.members, sharing=sharing)).advance(times, late(values)[:, :3], tasks[:3])
-    assert seen == [(2, 3), (3, 3), (3, 3)]  # after 50, 100 and 200 rounds; the members came after 20
+    assert seen == [(2, 3), (3, 3)]  # after 100 and 200 rounds; the members came after 20
 
 
 # Scores, and what else is known --------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_the_record_holds_the_errors_of_all_contenders_in_constant_units(monkeyp
     engine = AutoEngine(Auto(FEW.members, low=bounds[0], high=bounds[1], compares=True))
     made = engine.advance(times, values, tasks)
     comes = 209 + int(np.flatnonzero(np.cumsum(~np.isnan(values[209:, 3])) == 20)[0]) + 1  # with its 20th value
-    since = [50, 20, 20, comes]  # scored; their units are measured on the rounds before
+    since = [100, 20, 20, comes]  # scored; their units are measured on the rounds before
     scale = [Units.measure(values[:r, [t]]).scale[0] for t, r in enumerate(since)]
     np.testing.assert_allclose(engine.record.scale, scale, rtol=1e-12)
     expected, counts = {name: np.zeros(4) for name in engine.record.contenders}, np.zeros(4)
@@ -236,7 +236,7 @@ def test_forecasts_use_the_last_known_extras_of_the_rounds_before(monkeypatch):
         last = np.where(np.isnan(extras[row]), last, extras[row])
     row = 5
     for _, rounds, _, _ in caught:
-        head = known[: max(h for h in (5, 20, 50, 100) if h <= row)].reshape(-1, 2)
+        head = known[: max(h for h in (5, 20, 100) if h <= row)].reshape(-1, 2)
         for given in rounds.given:
             expected = (known[row] - np.nanmean(head, axis=0)) / np.nanstd(head, axis=0)
             np.testing.assert_allclose(given, np.clip(np.nan_to_num(expected), -10.0, 10.0), rtol=1e-9, atol=1e-9)

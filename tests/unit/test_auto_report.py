@@ -295,7 +295,7 @@ def test_facts_say_what_the_model_goes_by():
     assert facts["Time zone"] == "Europe/Lisbon; times are taken to be local"
     assert facts["Holidays"] == "PT: they count as days off, like weekends"
     assert facts["Bounds"] == "at least 0, at most 99"
-    assert facts["Units"].endswith("(measured on the first 50 rounds)")
+    assert facts["Units"].endswith("(measured on the first 20 rounds)")
     assert facts["Scored"] == "the last 40 rounds"
     assert facts["Learners"].startswith("own past; neighbours; tied; tied, long memory; ")
     assert facts["Rules"].startswith("no change; mean so far; ")
@@ -317,7 +317,7 @@ def test_a_page_with_the_comparison_shows_all(compared):
         "What carries the forecasts",
         "Which members carry each stream",
         "Without sharing",
-        "first 50 rounds",
+        "first 20 rounds",
     ):
         assert words in html
         assert words in markdown

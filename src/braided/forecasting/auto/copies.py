@@ -19,7 +19,7 @@ from braided.graph import TaskGraph
 from braided.types import Flags, Floats, Ints
 
 LEAST_CORRELATION = 0.9999  # of the changes
-LEAST_CHANGES = 20  # known of both, other than 0
+LEAST_CHANGES = 15  # known of both, other than 0
 CLIP_COPIES_AT = 10.0  # times the median change: one wild value must not make two streams agree
 PAIRS_AT_ONCE = 1 << 22  # changes that are compared together
 

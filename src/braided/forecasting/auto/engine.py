@@ -5,7 +5,7 @@
 | 1        | "no change" is forecast, from each stream's second value on                                         |
 | 5        | units are measured; from here on rules are mixed                                                    |
 | 20       | units and similar streams are measured; learners start, and learn the first rounds; scores begin    |
-| 50 … 200 | the same again, on more rounds; then units, similar streams and seasons stay                        |
+| 100, 200 | the same again, on more rounds; then units, similar streams and seasons stay                        |
 
 If no stream has enough values by then, this is repeated every 200 rounds until one has, on the last 2,000.
 
@@ -42,7 +42,7 @@ from braided.graph import TaskGraph, TaskKey
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers
 
-HEADS = (5, 20, 50, 100, 200)  # rounds on which everything is measured again
+HEADS = (5, 20, 100, 200)  # rounds on which everything is measured again
 HEADS_OF_MANY = (5, 20, 100)
 SCORED_FROM = 20  # rounds
 LEAST_VALUES = 2  # at the last head, a tenth of its rounds
