@@ -1,10 +1,11 @@
-"""Auto: samples a second on one core beside LightGBM, the first and the second run of a table, and many streams.
+"""Auto: samples a second on one core beside LightGBM, the first and the second run of a table, many streams, and what
+it loses on random walks.
 
 The tables are synthetic: hourly, with a season of a day, and processes that streams share. LightGBM is that of
 `braided study --suite forecasting`, on one thread, with ten refits; it is left out where it is not installed
 (`pip install 'braided[peers]'`). Runs are processes of their own, as a user would start them.
 
-    python benchmarks/auto.py [--part speed first many]
+    python benchmarks/auto.py [--part speed first many walks]
 """
 
 import argparse
@@ -24,6 +25,7 @@ from braided.suite.past import Past, cuts_of
 from braided.tables import Panel
 
 REPEATS = 3
+PARTS = ("speed", "first", "many", "walks")
 
 
 def table(streams, rounds, seed=0):
@@ -90,6 +92,32 @@ def many():
         print(f"| {streams:,} | {in_own_process(streams, 500)} |", flush=True)
 
 
+def walks():
+    print("Auto on random walks, where nothing is better than no change; mean of four seeds\n")
+    print("| streams | rounds | steps | error over that of no change |")
+    print("|---|---|---|---|")
+    for streams, rounds, wanders in (
+        (8, 500, False),
+        (8, 500, True),
+        (8, 2000, True),
+        (3, 300, False),
+        (30, 300, True),
+    ):
+        errors = [error_on_walks(streams, rounds, wanders, seed) for seed in range(4)]
+        steps = "of a size that wanders" if wanders else "of one size"
+        print(f"| {streams} | {rounds} | {steps} | {np.mean(errors):.4f} |", flush=True)
+
+
+def error_on_walks(streams, rounds, wanders, seed):
+    rng = np.random.default_rng(seed)
+    size = np.exp(0.05 * rng.normal(size=(rounds, streams)).cumsum(axis=0)) if wanders else 1.0
+    values = 100.0 + (size * rng.normal(size=(rounds, streams))).cumsum(axis=0)
+    forecaster = bd.Forecaster(season=())
+    forecaster.update(np.arange(rounds), values, [f"s{place}" for place in range(streams)])
+    record = forecaster.record
+    return (record.rmse_of("model") / record.rmse_of("no change")).mean()
+
+
 def in_own_process(streams, rounds):
     command = [sys.executable, __file__, "--part", "one", "--streams", str(streams), "--rounds", str(rounds)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -104,9 +132,7 @@ def one(streams, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--part", nargs="+", choices=["speed", "first", "many", "one"], default=["speed", "first", "many"]
-    )
+    parser.add_argument("--part", nargs="+", choices=["speed", "first", "many", "walks", "one"], default=PARTS)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=500)
     options = parser.parse_args()
