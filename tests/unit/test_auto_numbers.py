@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from braided._compiled.mixture import fresh_regrets
 from braided._compiled.panel import feature_groups
 from braided.forecasting.auto import Auto, AutoEngine, Linear
 from braided.forecasting.auto.ensemble import Ensemble
@@ -150,7 +151,7 @@ def test_weights_go_on_over_a_head_and_errors_stay_as_large_in_the_user_s_units(
         assert (new.errors[:2, n:] == 1.0).all()
         assert not new.errors[2, n:].any()
         for t in range(self.n_streams):
-            newcomer = old.regrets[:, -1] if sharing else 0.0
+            newcomer = old.regrets[:, -1] if sharing else fresh_regrets(1, len(old.prior))[:, 0]
             np.testing.assert_array_equal(new.regrets[:, t], old.regrets[:, t] if t < n else newcomer)
         np.testing.assert_array_equal(new.regrets[:, -1], old.regrets[:, -1])
         np.testing.assert_array_equal(new.totals, old.totals)

@@ -8,6 +8,8 @@ import numpy as np
 
 from braided.types import Flags, Floats, Ints
 
+NO_GAINS: Floats = np.empty((0, 0))
+
 NO_ROUND = int(np.iinfo(np.int64).min)  # the label of a sample without a round; NaT has it too, so no label equals it
 
 
@@ -46,6 +48,7 @@ class Batch(NamedTuple):
     opens: Flags  # (n,) whether a sample is the first of its round
     labels: Ints  # (n,) the label of its round, or NO_ROUND
     last: int  # the label of the round learned before the batch, or NO_ROUND
+    gains: Floats = NO_GAINS  # (n, size of a filter), to be filled with the gains of the samples; or empty
 
     @property
     def clock(self) -> Clock:
@@ -64,4 +67,4 @@ class Batch(NamedTuple):
 
     def _cut(self, part: slice, ends: Ints, last: int) -> Batch:
         X, y, tasks, weights = self.X[part], self.y[part], self.tasks[part], self.weights[part]
-        return Batch(X, y, tasks, weights, ends, self.opens[part], self.labels[part], last)
+        return Batch(X, y, tasks, weights, ends, self.opens[part], self.labels[part], last, self.gains[part])

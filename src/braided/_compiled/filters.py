@@ -95,8 +95,11 @@ def flush_inplace(P: Floats, G: Floats, losses: Floats, work: Floats) -> None:
 @inlined
 def learn_inplace(
     filters: Filters, task: int, x: Floats, y: float, weight: float, fade: Floats, robust: float, work: Floats
-) -> float:
-    """Forget, then learn one sample of a task; its weight, or −1 (`correct_inplace`). `work` is from `room_for`."""
+) -> tuple[float, float]:
+    """Forget, then learn one sample of a task; its weight, or −1, and the loss of P along g, left at the start of `work`.
+
+    As `correct_inplace` says; `work` is from `room_for`.
+    """
     one = filters.weights.shape[0] == 1
     f, start = 0 if one else task, task * x.size if one else 0
     w, P, totals, errors = filters.weights[f], filters.covariance[f], filters.totals[f], filters.errors
@@ -125,7 +128,7 @@ def learn_inplace(
                 G[waiting, i] = g[i]
             losses[waiting] = loss
             pending[f] = waiting + 1
-    return weight
+    return weight, loss
 
 
 @compiled

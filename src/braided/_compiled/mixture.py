@@ -34,7 +34,7 @@ UNTRIED_RATE = 0.5  # η before the first r that is more than rounding
 LEAST_SQUARES = 1e-20  # V of nothing but rounding, as of a member that is the only one awake
 FIRST_UPDATE = 3.0  # rounds
 COMMON_SHARE = 0.5  # of the weights that all streams share, in the forecast
-LARGEST, SQUARES, LOSS = range(3)  # E, V, L
+LARGEST, SQUARES, LOSS, RATE = range(4)  # E, V, L, η
 ROUNDS, SHARE = range(2)  # of totals
 OWN, COMMON = range(2)  # the weights that forecast: the stream's own, or those of all streams
 SEEN = 2  # of errors, beside OWN and COMMON
@@ -43,15 +43,15 @@ SEEN = 2  # of errors, beside OWN and COMMON
 class Mixture(NamedTuple):
     """State of the weights of K members, for T streams and all of them."""
 
-    regrets: Floats  # (3, T + 1, K) E, V, L; the last row is that of all streams together
+    regrets: Floats  # (4, T + 1, K) E, V, L, η; the last row is that of all streams together
     errors: Floats  # (3, T) q², of the streams' own weights and of the common ones; number of errors so far
     totals: Floats  # (2,) rounds seen, share of the common weights in the forecast
     prior: Floats  # (K,) weights at the start
 
     @property
     def fresh_regrets(self) -> Floats:
-        """E, V, L (3, 1, K) of a stream that comes later: the common ones, or none where streams share no weights."""
-        return self.regrets[:, -1:] if self.totals[SHARE] > 0.0 else np.zeros_like(self.regrets[:, -1:])
+        """Regrets (4, 1, K) of a stream that comes later: the common ones, or none where streams share no weights."""
+        return self.regrets[:, -1:] if self.totals[SHARE] > 0.0 else fresh_regrets(1, len(self.prior))
 
     def with_stream(self) -> Mixture:
         """Return the mixture with one more stream."""
@@ -59,10 +59,30 @@ class Mixture(NamedTuple):
         return self._replace(regrets=regrets, errors=np.hstack([self.errors, fresh_errors(1)]))
 
 
+def take_over_inplace(mixture: Mixture, before: Mixture, ratio: Floats) -> None:
+    """Go on with the weights of a mixture of the same members, and of the first streams here.
+
+    `ratio` is how large units were, in units of now.
+    """
+    n = before.errors.shape[1]
+    mixture.regrets[:, :n], mixture.regrets[:, -1] = before.regrets[:, :n], before.regrets[:, -1]
+    mixture.regrets[:, n:-1] = before.fresh_regrets
+    mixture.errors[:, :n] = before.errors
+    mixture.errors[:SEEN, :n] *= ratio**2
+    mixture.totals[:] = before.totals
+
+
 def fresh_mixture(prior: Floats, n_streams: int, common: float = COMMON_SHARE) -> Mixture:
     """Return the state before the first round; with common = 0, streams share no weights."""
     totals = np.array([0.0, common])
-    return Mixture(np.zeros((3, n_streams + 1, len(prior))), fresh_errors(n_streams), totals, prior)
+    return Mixture(fresh_regrets(n_streams + 1, len(prior)), fresh_errors(n_streams), totals, prior)
+
+
+def fresh_regrets(n_rows: int, n_members: int) -> Floats:
+    """Return regrets (4, n, K) before the first."""
+    regrets = np.zeros((4, n_rows, n_members))
+    regrets[RATE] = UNTRIED_RATE
+    return regrets
 
 
 def fresh_errors(n_streams: int) -> Floats:
@@ -80,15 +100,14 @@ def learning_rate(largest: float, squares: float, n_members: int) -> float:
 
 @compiled
 def weigh_inplace(mixture: Mixture, row: int, weights: Floats) -> None:
-    """Write the weights of one row, the largest of them 1."""
-    E, V, L = mixture.regrets[LARGEST, row], mixture.regrets[SQUARES, row], mixture.regrets[LOSS, row]
-    K, top = weights.size, -np.inf
-    for k in range(K):
-        rate = learning_rate(E[k], V[k], K)
-        weights[k] = np.log(mixture.prior[k] * rate) - rate * L[k]
-        top = max(top, weights[k])
-    for k in range(K):
-        weights[k] = np.exp(weights[k] - top)
+    """Write the weights of one row, up to a common factor."""
+    losses, rates, prior = mixture.regrets[LOSS, row], mixture.regrets[RATE, row], mixture.prior
+    least = np.inf
+    for k in range(weights.size):
+        weights[k] = rates[k] * losses[k]
+        least = min(least, weights[k])
+    for k in range(weights.size):
+        weights[k] = prior[k] * rates[k] * np.exp(least - weights[k])
 
 
 @compiled
@@ -125,7 +144,9 @@ def learn_regret_inplace(mixture: Mixture, row: int, k: int, r: float) -> None:
     E, V, L = mixture.regrets[LARGEST], mixture.regrets[SQUARES], mixture.regrets[LOSS]
     E[row, k] = max(LARGEST_FADE * E[row, k], abs(r))
     V[row, k] += r * r
-    L[row, k] += r * (1.0 + learning_rate(E[row, k], V[row, k], mixture.prior.size) * r)
+    rate = learning_rate(E[row, k], V[row, k], mixture.prior.size)
+    mixture.regrets[RATE, row, k] = rate
+    L[row, k] += r * (1.0 + rate * r)
 
 
 @compiled
@@ -138,8 +159,9 @@ def wake_inplace(mixture: Mixture, row: int, regrets: Floats) -> None:
             awake += 1
     for k in range(regrets.size):
         if regrets[k] != regrets[k] and awake > 0:
-            E = mixture.regrets[LARGEST, row]
+            E, V = mixture.regrets[LARGEST, row], mixture.regrets[SQUARES, row]
             E[k] = max(E[k], WAKING * total / awake)
+            mixture.regrets[RATE, row, k] = learning_rate(E[k], V[k], regrets.size)
 
 
 @compiled
@@ -226,3 +248,30 @@ def progressive_inplace(mixture: Mixture, forecasts: Floats, y: Floats, mixed: M
                 mixed.by_stream[t, k] += shares[k]
                 mixed.weights[i, k] += shares[k] / T
         learn_inplace(mixture, forecasts[i], mean, y[i], regrets)
+
+
+@compiled
+def delayed_inplace(
+    mixture: Mixture,
+    delay: int,
+    forecasts: Floats,
+    means: Floats,
+    y: Floats,
+    learns: bool,
+    mean: Floats,
+    deviation: Floats,
+) -> None:
+    """Combine forecasts of several rounds ahead, each of which is learned when its target comes.
+
+    The last n rows of `forecasts` (p + n, T, K) are combined: by own and by common weights into `means` (p + n, 2, T),
+    and into `mean` (n, T); row i of y (n, T) belongs to the forecasts that were made `delay` rows before.
+    """
+    (n, T), K = y.shape, forecasts.shape[2]
+    regrets, weights, p, shared = np.empty((3, K)), np.empty((T + 1, K)), len(forecasts) - n, mixture.totals[SHARE]
+    for i in range(n):
+        combine_inplace(mixture, forecasts[p + i], weights, means[p + i])
+        for t in range(T):
+            mean[i, t] = (1.0 - shared) * means[p + i, OWN, t] + shared * means[p + i, COMMON, t]
+            deviation[i, t] = np.sqrt(mixture.errors[OWN, t])
+        if learns:
+            learn_inplace(mixture, forecasts[p + i - delay], means[p + i - delay], y[i], regrets)

@@ -50,7 +50,7 @@ def run_inplace(
     be released.
     """
     W, P, totals, base, gained = filters.weights, filters.covariance, filters.totals, filters.base, filters.gained
-    X, y, tasks, weights, ends = batch.X, batch.y, batch.tasks, batch.weights, batch.ends
+    X, y, tasks, weights, ends, gains = batch.X, batch.y, batch.tasks, batch.weights, batch.ends, batch.gains
     i, moved, d, one, guard = place.sample, place.moved, X.shape[1], W.shape[0] == 1, limits.size > 0
     for g in range(place.group, ends.size):
         end = ends[g]
@@ -63,9 +63,12 @@ def run_inplace(
                 return Place(i, g, False), MOVE
             moved = False
             f, start, own = 0 if one else tasks[i], tasks[i] * d if one else 0, fades[i, 1]
-            weight = learn_inplace(filters, tasks[i], X[i], y[i], weights[i], fades[i], robust, work)
+            weight, loss = learn_inplace(filters, tasks[i], X[i], y[i], weights[i], fades[i], robust, work)
             if weight < 0.0:
                 return Place(i, g, False), REFUSED
+            if gains.size:
+                for j in range(W.shape[1]):
+                    gains[i, j] = loss * work[j]  # Eq. 15
             settle = totals[f, SCALE] > FOLD
             if guard:
                 account_inplace(base[f], gained[tasks[i]], totals[f, SCALE], start, X[i], weight, own)
@@ -118,7 +121,7 @@ def run_one_inplace(
     """Run one sample; why that ended."""
     X, row, tasks, ends = x.reshape(1, -1), np.empty((3, 1)), np.empty(1, np.int64), np.ones(1, np.int64)
     row[0, 0], row[1, 0], tasks[0] = y, weight, task
-    batch = Batch(X, row[0], tasks, row[1], ends, np.ones(1, np.bool_), tasks, 0)
+    batch = Batch(X, row[0], tasks, row[1], ends, np.ones(1, np.bool_), tasks, 0, np.empty((0, 0)))
     work, std = room_for(filters.weights, filters.losses), np.empty(0)
     place = Place(0, 0, moved)
     _, why = run_inplace(filters, batch, fades, moves, limits, robust, work, row[2], std, place)

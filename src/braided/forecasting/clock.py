@@ -71,18 +71,29 @@ class Clock:
 
     def after(self, stamp: int) -> int:
         """Return when the next round is expected; for monthly or weekday rounds, by the calendar."""
+        return int(self.all_after(np.array([stamp]))[0])
+
+    def ahead(self, stamps: Ints, n: int) -> Ints:
+        """Return the times themselves and when the n − 1 rounds after each are expected (…, n)."""
+        times = [stamps]
+        for _ in range(n - 1):
+            times.append(np.minimum(self.all_after(times[-1]), LARGEST_STAMP))
+        return np.stack(times, axis=-1)
+
+    def all_after(self, stamps: Ints) -> Ints:
+        """Return when the round after each of the times is expected."""
         if self.weekdays:
-            return stamp + self.weekdays[stamp // DAY % 7]
+            return stamps + np.array(self.weekdays)[stamps // DAY % 7]
         if not self.monthly:
-            return stamp + self.step
-        moment = np.datetime64(stamp, "us")
-        month = moment.astype("datetime64[M]")
-        into = moment - month
-        is_last = (moment + np.timedelta64(1, "D")).astype("datetime64[M]") != month
-        following = (month + 1).astype("datetime64[us]") + into
-        if is_last or following.astype("datetime64[M]") != month + 1:  # the last day of the month
-            following = (month + 2).astype("datetime64[D]") - 1 + into % np.timedelta64(1, "D")
-        return int(following.astype("datetime64[us]").astype(np.int64))
+            return stamps + self.step
+        moments, day = stamps.astype("datetime64[us]"), np.timedelta64(1, "D")
+        months = moments.astype("datetime64[M]")
+        into = moments - months
+        are_last = (moments + day).astype("datetime64[M]") != months
+        following = (months + 1).astype("datetime64[us]") + into
+        are_last |= following.astype("datetime64[M]") != months + 1
+        last_days = (months + 2).astype("datetime64[D]").astype("datetime64[us]") - day + into % day
+        return np.where(are_last, last_days, following).astype(np.int64)
 
 
 def _mode(steps: Ints) -> int:

@@ -14,11 +14,19 @@ from braided.types import Floats, Ints
 
 
 def progressive_or_reset(
-    learner: Learner, X: Floats, y: Floats, tasks: Any, rounds: Ints, weights: Floats, with_std: bool = False
+    learner: Learner,
+    X: Floats,
+    y: Floats,
+    tasks: Any,
+    rounds: Ints,
+    weights: Floats,
+    with_std: bool = False,
+    gains: Floats | None = None,
 ) -> tuple[Floats, Floats, int]:
     """Return forecasts made before each round is learned, their deviations if asked, and the number of breakdowns.
 
-    After a round in which the learner breaks down it is reset; what it could not forecast is NaN or infinite.
+    After a round in which the learner breaks down it is reset; what it could not forecast is NaN or infinite. `gains`,
+    zeros (n, size of a filter), are filled, and NaN for the first sample after a reset.
     """
     made, deviations = np.full(len(y), np.nan), np.full(len(y) if with_std else 0, np.nan)
     first, breakdowns = 0, 0
@@ -26,7 +34,13 @@ def progressive_or_reset(
         rest = np.s_[first:]
         try:
             result = learner.progressive(
-                X[rest], y[rest], tasks[rest], rounds=rounds[rest], weights=weights[rest], with_std=with_std
+                X[rest],
+                y[rest],
+                tasks[rest],
+                rounds=rounds[rest],
+                weights=weights[rest],
+                with_std=with_std,
+                gains=None if gains is None else gains[rest],
             )
             if isinstance(result, tuple):
                 made[rest], deviations[rest] = result
@@ -41,6 +55,8 @@ def progressive_or_reset(
             first = int(np.searchsorted(rounds, rounds[min(last, len(y) - 1)], side="right"))
             learner.reset()
             breakdowns += 1
+            if gains is not None and first < len(y):
+                gains[first] = np.nan
     return made, deviations, breakdowns
 
 

@@ -23,6 +23,7 @@ class Directional(Policy):
     keeps_prior = True
     has_fixed_steps = True
     has_objective = False
+    has_gains = False
 
     def __post_init__(self) -> None:
         """Check the factor."""

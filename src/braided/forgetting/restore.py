@@ -23,6 +23,7 @@ class Restore(Policy):
 
     keeps_prior = True
     moves_weights = True
+    has_gains = False
 
     def __post_init__(self) -> None:
         """Check the factor."""

@@ -44,6 +44,7 @@ class Policy(ABC):
     has_fixed_steps: bool = False  # the steps of a sample depend only on whether it opens a round
     has_objective: bool = True  # the weights minimise an objective, to which a task that joins adds its part
     needs_graph: bool = False  # couples tasks by a graph of its own
+    has_gains: bool = True  # weights are moved by samples alone, along what P loses
 
     @abstractmethod
     def steps(self, clock: Clock, prior: Prior) -> Steps:

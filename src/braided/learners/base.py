@@ -59,6 +59,7 @@ class Options(TypedDict, total=False):
     rounds: Any
     weights: ArrayLike | None
     interleaved: bool
+    gains: Floats | None
 
 
 class Learner(ABC):
@@ -216,6 +217,7 @@ class Learner(ABC):
         weights: ArrayLike | None = None,
         interleaved: bool = False,
         with_std: bool = False,
+        gains: Floats | None = None,
     ) -> Floats | tuple[Floats, Floats]:
         """Forecast, then learn, all in one call.
 
@@ -227,8 +229,14 @@ class Learner(ABC):
         Labels rise within a call. If the first equals that of the last round learned it continues that round, else it
         opens a new one. A round split over two calls is forecast in two parts, the second knowing the first. Columns
         are matched by position; the index of a data frame is ignored.
+
+        `gains`, an array of zeros (n, `gain_size`), is filled with what the innovation of each sample is multiplied by
+        before it is added to the weights. As gains depend on inputs alone, they also serve filters with the same inputs
+        and other targets. Those of a sample that taught nothing stay 0.
         """
         batch = self._samples(X, y, tasks, weights, rounds, grouped=not interleaved)
+        if gains is not None:
+            batch = batch._replace(gains=self._room_for_gains(gains, len(batch.X)))
         mean, std = self._unfilled(len(batch.X), with_std)
         self._account(batch, self._progressive(batch, mean, std), mean, std)
         return (_finite(mean, std), std) if with_std else _finite(mean)
@@ -247,6 +255,11 @@ class Learner(ABC):
         graph = self.graph.leave(task)
         with numerical_errors(f"task {task!r} can't leave; the model is unchanged", RESCALE):
             self._settle(graph, self._left(graph, position))
+
+    @property
+    def gain_size(self) -> int:
+        """How many weights a sample moves: those of its filter; 0 if this learner has no gains."""
+        return 0
 
     @property
     def health(self) -> Health:
@@ -303,6 +316,14 @@ class Learner(ABC):
         for name, column in {"y": y, "tasks": positions, "weights": weights, "rounds": labels}.items():
             same_length(column, name, len(X))
         return Batch(X, y, positions, weights, *grouping(labels, self._last_round, grouped), labels, self._last_round)
+
+    def _room_for_gains(self, gains: Floats, n: int) -> Floats:
+        if not self.gain_size:
+            raise InputError(f"{type(self).__name__} has no gains: leave them out")
+        shape = n, self.gain_size
+        if not isinstance(gains, np.ndarray) or gains.shape != shape or gains.dtype != FLOAT or not gains.flags.carray:
+            raise InputError(f"gains can't be filled: give np.zeros({shape})")
+        return gains
 
     def _account(self, batch: Batch, learned: int, mean: Floats = NOTHING, std: Floats = NOTHING) -> None:
         self.samples += int(learned)

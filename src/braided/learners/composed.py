@@ -72,6 +72,11 @@ class Composed(Learner):
     def _predict(self, X: Floats, tasks: Ints, mean: Floats, std: Floats) -> None:
         self.learner._predict(self._transform(X), tasks, mean, std)
 
+    @property
+    def gain_size(self) -> int:
+        """That of the learner."""
+        return self.learner.gain_size
+
     def _progressive(self, batch: Batch, mean: Floats, std: Floats) -> int:
         return self.learner._progressive(batch._replace(X=self._transform(batch.X)), mean, std)
 

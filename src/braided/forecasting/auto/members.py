@@ -24,6 +24,7 @@ import numpy as np
 from braided._compiled.panel import feature_groups
 from braided.errors import InputError, NumericalError
 from braided.forecasting.record import MODEL
+from braided.forecasting.auto.following import Following
 from braided.forecasting.rescue import add_or_reset, progressive_or_reset
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.forgetting import Exponential
@@ -72,6 +73,7 @@ class Start:
     groups: Mapping[str, int]  # where each group of features ends, as `_compiled.panel` lists them
     alike: Ints  # (T, m) the most similar streams, −1 where there are fewer
     n_phases: int  # of the shortest season
+    horizon: int = 1  # how many rounds ahead forecasts are made
 
     def columns(self, *names: str) -> Ints:
         """Return the columns of these groups of features."""
@@ -188,6 +190,7 @@ class Linear(Member):
     after: str = ""  # the member whose residuals it learns
     is_scaled: bool = False  # in units of the stream's recent typical change
     sees_residuals: bool = False  # of the stream and of the most similar ones, in the last two rounds
+    looks_ahead: bool = False  # also forecasts later rounds, where the filters have gains
     is_robust: bool = True
     scale: Scale = "plain"
 
@@ -201,7 +204,9 @@ class Linear(Member):
             choice(getattr(self, name), name, get_args(choices))
         positive(self.penalty, "penalty")
         fraction(self.forgetting, "forgetting")
-        insist_kinds(self, after=str, is_scaled=bool, sees_residuals=bool, is_robust=bool)
+        insist_kinds(self, after=str, is_scaled=bool, sees_residuals=bool, is_robust=bool, looks_ahead=bool)
+        if self.looks_ahead and (self.by or self.after or self.is_scaled or self.scale != "plain"):
+            raise InputError(f"{self.name} looks ahead: only plain filters, not split and after no other, can do that")
         if self.sharing == "tied" and self.by:
             raise InputError(f"{self.name} is tied and split by {self.by}: only filters that are not tied can be split")
 
@@ -238,6 +243,7 @@ class LinearRunner(Runner):
         more = RESIDUAL_LAGS * (1 + m) if member.sees_residuals else 0
         self.residuals = np.zeros((RESIDUAL_LAGS, n_streams))
         self.learner = self._learner(start.graph, len(self.columns) + more)
+        self.followers = self._followers(start.horizon - 1, n_streams) if member.looks_ahead else None
 
     def _learner(self, graph: TaskGraph, d: int) -> Learner:
         member, n_streams = self.member, graph.n_tasks
@@ -250,6 +256,14 @@ class LinearRunner(Runner):
         samples = n_streams * self.n_bins // n_filters  # of a filter in each of its rounds
         forgetting = Exponential(member.forgetting ** (1.0 / samples), per="task")
         return WRLS(range(n_filters), d, member.penalty, forgetting, **robust)
+
+    def _followers(self, n: int, n_streams: int) -> Following | None:
+        size, n_weights = self.learner.gain_size, len(self.learner.tasks) * self.learner.n_features
+        if not n or not size:
+            return None
+        shape = n, n_streams
+        filters = fresh_followers(n, n_weights // size, size, n_streams)
+        return Following(filters, np.zeros((*shape, self.learner.n_features)), np.zeros((*shape, size)))
 
     def forecast(self, rounds: Rounds) -> Floats:
         """Forecast every stream of one round."""
@@ -266,6 +280,21 @@ class LinearRunner(Runner):
 
     def progressive(self, rounds: Rounds) -> Floats:
         """Forecast every stream of each round, then learn the values that are there."""
+        return self._progressive(rounds, None)[0]
+
+    def progressive_ahead(self, rounds: Rounds, changes: Floats) -> tuple[Floats, Floats]:
+        """Forecast later rounds (H − 1, n, T), too, and learn `changes` (H − 1, n, T), which came from earlier ones."""
+        assert self.followers is not None
+        gains = np.zeros((*rounds.y.shape, self.learner.gain_size))
+        made, X = self._progressive(rounds, gains)
+        return made, self.followers.advance(X, gains, changes, ROBUST * self.member.is_robust)
+
+    def forecast_ahead(self, rounds: Rounds) -> Floats:
+        """Forecast later rounds (H − 1, 1, T) from the features of one."""
+        assert self.followers is not None
+        return self.followers.forecast(self._samples(rounds)[0])
+
+    def _progressive(self, rounds: Rounds, gains: Floats | None) -> tuple[Floats, Floats]:
         n, T = rounds.y.shape
         X, y, base, scale = self._samples(rounds)
         if self.member.sees_residuals:
@@ -274,9 +303,12 @@ class LinearRunner(Runner):
         target = np.clip(y / scale, -CLIP_SCALED_AT, CLIP_SCALED_AT) if self.member.is_scaled else y
         numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
         samples = X.reshape(n * T, -1), np.where(there, target, 0.0).ravel(), self._filters(rounds), numbers
-        made, _, breakdowns = progressive_or_reset(self.learner, *samples, there.astype(np.float64).ravel())
+        room = None if gains is None else gains.reshape(n * T, -1)
+        made, _, breakdowns = progressive_or_reset(
+            self.learner, *samples, there.astype(np.float64).ravel(), gains=room
+        )
         self.breakdowns += breakdowns
-        return _sane(made.reshape(n, T) * scale + base)
+        return _sane(made.reshape(n, T) * scale + base), X
 
     def _samples(self, rounds: Rounds) -> tuple[Floats, Floats, Floats, Floats]:
         """The inputs, the changes less the forecasts of the member before, those forecasts, and the unit of both."""
@@ -313,10 +345,13 @@ class LinearRunner(Runner):
         self.alike = with_blank_row(self.alike)
         for key in range(len(self.learner.tasks), self._n_filters(graph.n_tasks)):
             self.breakdowns += add_or_reset(self.learner, key, links)
+        if self.followers is not None:
+            self.followers.join(self.learner)
 
     def dump(self) -> dict[str, Any]:
         """Return the filters and the last residuals."""
-        return {"learner": self.learner, "residuals": self.residuals}
+        following = [] if self.followers is None else [self.followers.dump()]
+        return {"learner": self.learner, "residuals": self.residuals, "followers": following}
 
     def restore(self, dumped: Mapping[str, Any]) -> None:
         """Take over filters of the same kind and size."""
@@ -326,6 +361,10 @@ class LinearRunner(Runner):
             raise InputError(f"the filters of {self.member.name!r} are of a different kind")
         if learner.tasks != fresh.tasks or learner.n_features != fresh.n_features:
             raise InputError(f"the filters of {self.member.name!r} belong to different streams or features")
+        if len(dumped["followers"]) != (self.followers is not None):
+            raise InputError(f"{self.member.name!r} looks ahead, or not, but what was saved does otherwise")
+        if self.followers is not None:
+            self.followers.restore(dumped["followers"][0])
         self.learner, self.residuals = learner, dumped["residuals"]
 
 
@@ -366,26 +405,27 @@ def default_members(
 
     Those left out without sharing would be copies of others once they see no other stream (`alone`).
     """
-    own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0)
-    tied = Linear("tied", "tied", ALL)
+    own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0, looks_ahead=True)
+    tied = Linear("tied", "tied", ALL, looks_ahead=True)
     phases = Linear("phases", "pooled", FEW, forgetting=0.99, by="phase", after="tied")
-    others = Linear("others", "separate", ("others",), forgetting=0.999, is_robust=False)
+    others = Linear("others", "separate", ("others",), forgetting=0.999, is_robust=False, looks_ahead=True)
     members = [
         own,
         Linear("neighbours", "tied", ("bias", *OWN, *NEAR, *MEAN, "known"), forgetting=1.0),
         tied,
         replace(tied, name="tied, long memory", features=SMOOTH, penalty=1000.0, forgetting=1.0),
-        Linear("separate", "separate", SMOOTH, 30.0),
-        Linear("pooled", "pooled", SMOOTH, 10.0),
+        Linear("separate", "separate", SMOOTH, 30.0, looks_ahead=True),
+        Linear("pooled", "pooled", SMOOTH, 10.0, looks_ahead=True),
         Linear("tied, scaled", "tied", SMOOTH, is_scaled=True),
         phases,
         replace(phases, name="phases, days off", by="phase, day off", penalty=300.0),
         replace(phases, name="own phases", sharing="separate"),
         others,
-        replace(others, name="others, residuals", after="tied", sees_residuals=True),
+        replace(others, name="others, residuals", after="tied", sees_residuals=True, looks_ahead=False),
     ]
     if not are_many:
-        on_asinh = [replace(one, name=f"{one.name} (asinh)", scale="asinh") for one in members if one.name in ON_ASINH]
+        chosen = [replace(one, scale="asinh", looks_ahead=False) for one in members if one.name in ON_ASINH]
+        on_asinh = [replace(one, name=f"{one.name} (asinh)") for one in chosen]
         members += [replace(one, after="tied (asinh)" if one.after else "") for one in on_asinh]
     left_out = {name for name in OF_FEW_STREAMS if are_many}
     if not n_alike:

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from braided._compiled.panel import Calendar
+from braided._compiled.targets import Targets
 from braided.errors import InputError
 from braided.forecasting.clock import DAY, LARGEST_STAMP, Clock
 from braided.types import Flags, Floats, Ints
@@ -132,20 +133,43 @@ class Seasons:
         back, phase = np.zeros((2, n, len(self.lengths)), np.int64)
         angle = np.zeros((n, len(self.lengths)))
         for s, length in enumerate(self.lengths):
-            wanted, phase[:, s] = positions - length, np.minimum(positions % length + 1e-9, np.ceil(length) - 1)
-            if length == self._year_of_days:
-                wanted, phase[:, s] = by_date(positions)
-            found = np.searchsorted(known, wanted - 0.5)  # the first that is less than half a step earlier
-            near = (found < places) & (np.abs(known[np.minimum(found, places)] - wanted) <= 0.5)
-            back[:, s] = np.where(near, places - found, 0)
+            wanted, phase[:, s] = self._season_ago(positions, length)
+            back[:, s] = rounds_back(known, places, wanted)
             angle[:, s] = positions % length / length
         return Calendar(back, phase, angle, is_after_gap)
 
-    def phases(self, calendar: Calendar) -> Ints:
-        """Return the bin of each round in the shortest season, for filters by phase."""
+    def targets(self, positions: Floats, before: Floats) -> Targets:
+        """Return where the rounds lie that are forecast 1 … H rounds ahead, from their positions (n, H)."""
+        n, n_ahead = positions.shape
+        known = np.maximum.accumulate(np.append(before, positions[:, 0]))
+        places = len(before) + np.arange(n)[:, None]
+        steps = np.arange(1, n_ahead + 1)
+        back, phase = np.zeros((2, n, n_ahead, len(self.lengths)), np.int64)
+        for s, length in enumerate(self.lengths):
+            wanted, phase[:, :, s] = self._season_ago(positions, length)
+            more = np.ceil(steps / length) - 1.0  # seasons, so that the round is known when the forecast is made
+            back[:, :, s] = rounds_back(known, places, wanted - more * length)
+        return Targets(back[:, 1:], phase)
+
+    def _season_ago(self, positions: Floats, length: float) -> tuple[Floats, Ints]:
+        """Return the positions a season before, and the bins of the phases."""
+        if length == self._year_of_days:
+            return by_date(positions)
+        bins = np.minimum(positions % length + 1e-9, np.ceil(length) - 1)
+        return positions - length, bins.astype(np.int64)
+
+    def phases(self, phase: Ints) -> Ints:
+        """Return the bins (…) of rounds in the shortest season, for filters by phase, from those in each (…, S)."""
         if not self.lengths:
-            return np.zeros(len(calendar.phase), np.int64)
-        return calendar.phase[:, 0] * self.n_phases // int(np.ceil(self.lengths[0]))
+            return np.zeros(phase.shape[:-1], np.int64)
+        return phase[..., 0] * self.n_phases // int(np.ceil(self.lengths[0]))
+
+
+def rounds_back(known: Floats, places: Ints, wanted: Floats) -> Ints:
+    """Return how many rounds before `places` the positions wanted were known; 0 where there was no such round."""
+    found = np.searchsorted(known, wanted - 0.5)  # the first that is less than half a step earlier
+    near = (found < places) & (np.abs(known[np.minimum(found, places)] - wanted) <= 0.5)
+    return np.where(near, places - found, 0)
 
 
 def by_date(positions: Floats) -> tuple[Floats, Ints]:

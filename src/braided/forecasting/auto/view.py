@@ -20,7 +20,8 @@ from braided._compiled.panel import (
     feature_groups,
     fresh_panel,
 )
-from braided._compiled.panel import progressive_inplace as describe_rounds_inplace
+from braided._compiled.targets import Far, Targets, describe_targets_inplace
+from braided._compiled.targets import progressive_inplace as describe_rounds_inplace
 from braided.errors import InputError
 from braided.forecasting.auto.members import Start, with_blank_row
 from braided.forecasting.auto.seasons import Seasons
@@ -43,24 +44,33 @@ class View:
     """Values as levels, plain or on the asinh scale; `medians` are empty on the plain one."""
 
     def __init__(
-        self, units: Units, graph: TaskGraph, alike: Ints, medians: Floats, seasons: Seasons, n_given: int
+        self,
+        units: Units,
+        graph: TaskGraph,
+        alike: Ints,
+        medians: Floats,
+        seasons: Seasons,
+        n_given: int,
+        horizon: int = 1,
     ) -> None:
         self.units, self.graph, self.alike, self.medians = units, graph, alike, medians
-        self.seasons, self.n_given = seasons, n_given
+        self.seasons, self.n_given, self.horizon = seasons, n_given, horizon
         self.ties = self._ties()
         waves, n_seasons = int(seasons.waves.sum()), len(seasons.lengths)
         self.groups = feature_groups(waves, n_seasons, self.alike.shape[1], n_given)
-        n_rounds = max(seasons.reach, LEAST_REACH) + 2
+        n_rounds = max(seasons.reach, LEAST_REACH) + 1 + horizon
         self.panel = fresh_panel(graph.n_tasks, n_rounds, int(seasons.bins[-1]))
         self.squares, self.seen = np.zeros((graph.n_tasks, self.n_features)), np.zeros(graph.n_tasks)
 
     @classmethod
-    def measure(cls, head: Floats, seasons: Seasons, n_given: int, sharing: bool, is_asinh: bool = False) -> Self:
+    def measure(
+        cls, head: Floats, seasons: Seasons, n_given: int, sharing: bool, is_asinh: bool = False, horizon: int = 1
+    ) -> Self:
         """Measure units and similarities on the first rounds (h, T)."""
         medians = positive_medians(head) if is_asinh else np.empty(0)
         values = _scaled(head, medians)
         graph = similar_streams(values) if sharing else TaskGraph.independent(range(head.shape[1]), ridge=RIDGE)
-        return cls(Units.measure(values), graph, most_alike(graph), medians, seasons, n_given)
+        return cls(Units.measure(values), graph, most_alike(graph), medians, seasons, n_given, horizon)
 
     @property
     def n_features(self) -> int:
@@ -75,7 +85,7 @@ class View:
     @property
     def start(self) -> Start:
         """What members need to start."""
-        return Start(self.graph, self.groups, self.alike, self.seasons.n_phases)
+        return Start(self.graph, self.groups, self.alike, self.seasons.n_phases, self.horizon)
 
     def _ties(self) -> Ties:
         links = sparse.csr_array(self.graph.similarity)
@@ -83,20 +93,30 @@ class View:
         places = links.indptr.astype(np.int64), links.indices.astype(np.int64)
         return Ties(*places, links.data, self.alike, self.seasons.waves, self.seasons.bins, self.seasons.known_from)
 
-    def describe(self, calendar: Calendar, values: Floats, given: Floats) -> Described:
-        """Return features, rules and targets of rounds of values (n, T), and remember these."""
+    def describe(
+        self, calendar: Calendar, values: Floats, given: Floats, targets: Targets | None = None, far: Far | None = None
+    ) -> Described:
+        """Return features, rules and targets of rounds of values (n, T), and remember these; fill `far`."""
         n, T = values.shape
         made = self._described(n)
         levels, given = np.ascontiguousarray(self.inward(values)), np.ascontiguousarray(given)  # compiled once
-        describe_rounds_inplace(self.panel, self.ties, calendar, levels, given, made)
+        targets = targets or Targets.none(n, len(self.seasons.lengths))
+        far = far or Far.fresh(0, n, T, len(self.seasons.lengths))
+        describe_rounds_inplace(self.panel, self.ties, calendar, targets, levels, given, made, far)
         clip_features_inplace(made.X.reshape(n * T, -1), self.squares, self.seen, np.tile(np.arange(T), n), True)
         return made
 
-    def describe_next(self, calendar: Calendar, given: Floats) -> Described:
-        """Return the features and rules of the next round, whose values are not known yet."""
+    def describe_next(
+        self, calendar: Calendar, given: Floats, targets: Targets | None = None, far: Far | None = None
+    ) -> Described:
+        """Return the features and rules of the next round, whose values are not known yet; fill the last row of `far`."""
         made = self._described(1)
         back, phase, angle, _ = (array[0] for array in calendar)
         describe_inplace(self.panel, self.ties, back, phase, angle, given[0], made.X[0], made.rules[0])
+        if far is not None and targets is not None:
+            ahead = targets.back[0], targets.phase[0]
+            means = np.empty(len(self.seasons.lengths))
+            describe_targets_inplace(self.panel, self.ties, *ahead, made.X[0], far, far.X.shape[1] - 1, means)
         clip_features_inplace(made.X[0], self.squares, self.seen, np.arange(len(self.seen)), False)
         made.last[0], made.scale[0] = self.panel.last, self.panel.scale
         made.y[0] = np.nan
@@ -135,7 +155,7 @@ class View:
         return {name: getattr(self, name) for name in names} | {"panel": self.panel._asdict()}
 
     @classmethod
-    def restore(cls, dumped: Mapping[str, Any], seasons: Seasons, n_given: int) -> Self:
+    def restore(cls, dumped: Mapping[str, Any], seasons: Seasons, n_given: int, horizon: int) -> Self:
         """Return the view that was dumped; raise InputError if its parts do not fit together."""
         units, graph, medians = dumped["units"], dumped["graph"], dumped["medians"]
         if not isinstance(units, Units) or not isinstance(graph, TaskGraph) or len(units.centre) != graph.n_tasks:
@@ -143,7 +163,7 @@ class View:
         insist_numbers(medians, "medians", (graph.n_tasks if medians.size else 0,))
         alike = dumped["alike"]
         insist_integers(alike, "alike", (graph.n_tasks, np.shape(alike)[1]), -1, graph.n_tasks - 1)
-        view = cls(units, graph, alike, medians, seasons, n_given)
+        view = cls(units, graph, alike, medians, seasons, n_given, horizon)
         insist_numbers(dumped["squares"], "squares", view.squares.shape)
         insist_numbers(dumped["seen"], "seen", view.seen.shape)
         for name, fresh in view.panel._asdict().items():

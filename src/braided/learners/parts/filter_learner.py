@@ -45,6 +45,11 @@ class FilterLearner(Learner):
         return self._solver.covariance(self.state)
 
     @property
+    def gain_size(self) -> int:
+        """How many weights a sample moves: those of its filter; 0 with solver="local", which has no gains."""
+        return self._solver.gain_size
+
+    @property
     def health(self) -> Health:
         """Samples learned and numerical condition; with solver="local", variances are given the neighbours' weights."""
         return self._solver.health(self.state, self.samples)

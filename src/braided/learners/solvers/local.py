@@ -60,6 +60,7 @@ class LocalSolver:
     """Keeps the weights within a tolerance of the exact solution, at a cost of O(d²) per task."""
 
     has_fixed_shapes = False  # tasks that have left are still in the state
+    gain_size = 0  # it iterates instead
     moves_weights = False  # a sample is refused before anything moves
 
     def __init__(self, setting: Setting) -> None:

@@ -1,0 +1,261 @@
+"""Horizons: forecasts of the rounds after the next, each with members, rules and weights of its own.
+
+A forecast of round r + h − 1 is made before round r, like that of round r itself, and learned when its target comes:
+
+| members                 | inputs                        | filters                                                    |
+|-------------------------|-------------------------------|------------------------------------------------------------|
+| those that look ahead   | those of the next round       | follow the member's own, whose gains they share            |
+| target                  | as of the target              | one for each stream                                        |
+| target, own phases      | as of the target              | one for each stream and phase of the target                |
+| target, phases          | as of the target              | one for each phase of the target                           |
+
+`_compiled.targets` lists the inputs as of the target, and the rules. All horizons are at work together, so that arrays
+begin with an axis of H − 1 horizons, the first of them 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from braided._compiled.clip import clip_features_inplace
+from braided._compiled.delayed import DelayedFilters, delayed_inplace, fresh_delayed, joined
+from braided._compiled.mixture import RATE, SEEN, Mixture, take_over_inplace
+from braided._compiled.mixture import delayed_inplace as mix_inplace
+from braided._compiled.targets import Far, Targets
+from braided.errors import InputError
+from braided.forecasting.auto.members import ROBUST
+from braided.forecasting.auto.seasons import Seasons
+from braided.forecasting.units import LARGEST_LEVEL
+from braided.types import Flags, Floats, Ints
+from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers
+
+FAR_RULE_NAMES = (  # in the order of `_compiled.targets`
+    "no change",
+    "mean so far",
+    "recent mean",
+    "mean change so far",
+    "recent mean change",
+    "recent mean change of all streams",
+)
+FAR_OF_ALL_STREAMS = FAR_RULE_NAMES[-1:]
+KEPT = ("X", "phases", "squares", "seen", "forecasts", "means", "last", "levels", "are_after_gap")  # arrays
+
+
+@final
+@dataclass(frozen=True)
+class TargetMember:
+    """Filters on inputs as of the target, with gains of their own."""
+
+    name: str
+    penalty: float
+    forgetting: float  # per round
+    by_stream: bool
+    by_phase: bool
+
+
+TARGET = TargetMember("target", 30.0, 0.998, by_stream=True, by_phase=False)
+OWN_PHASES = TargetMember("target, own phases", 100.0, 0.99, by_stream=True, by_phase=True)
+PHASES = TargetMember("target, phases", 100.0, 0.99, by_stream=False, by_phase=True)
+
+
+class Later(NamedTuple):
+    """Forecasts of n rounds for h = 2 … H, as changes from the last known level."""
+
+    mean: Floats  # (H − 1, n, T)
+    deviation: Floats  # (H − 1, n, T) typical error so far
+
+
+class Ahead(NamedTuple):
+    """What came, by the horizon at which it was forecast: NaN where it teaches nothing."""
+
+    changes: Floats  # (H − 1, n, T) from the level in the last round known then, if no gap lies between
+    moves: Floats  # (H − 1, n, T) from the level known last then
+
+
+@final
+class Horizons:
+    """Forecasts for h = 2 … H of T streams."""
+
+    def __init__(
+        self, horizon: int, n_streams: int, seasons: Seasons, followed: list[str], sharing: bool, are_many: bool
+    ) -> None:
+        self.n, self.seasons, self.followed, self.n_streams = horizon - 1, seasons, followed, n_streams
+        self.is_robust, self.sharing = True, sharing
+        split = [] if not seasons.lengths else [PHASES] if are_many else [OWN_PHASES, PHASES]
+        self.members = [TARGET, *(one for one in split if sharing or one.by_stream)]
+        names = self._rule_names
+        self._rules = [k for k, name in enumerate(names) if sharing or name not in FAR_OF_ALL_STREAMS]
+        self.names = [*followed, *(one.name for one in self.members), *(names[k] for k in self._rules)]
+        far = Far.fresh(self.n, self.n, n_streams, len(seasons.lengths))
+        d = far.X.shape[3]
+        self.filters = {
+            one.name: fresh_delayed(self.n, self._n_filters(one, n_streams), d, one.penalty) for one in self.members
+        }
+        self.mixtures: list[Mixture] = []
+        self.squares, self.seen = np.zeros((self.n, n_streams, d)), np.zeros((self.n, n_streams))
+        self.X = far.X  # of the last H − 1 rounds, like all that follows
+        self.phases: Ints = np.zeros((self.n, self.n), np.int64)
+        self.forecasts: Floats = np.full((self.n, self.n, n_streams, len(self.names)), np.nan)
+        self.means: Floats = np.zeros((self.n, self.n, 2, n_streams))
+        self.last: Floats = np.full((self.n, n_streams), np.nan)
+        self.levels: Floats = np.full((horizon, n_streams), np.nan)
+        self.are_after_gap: Flags = np.zeros(horizon, np.bool_)
+
+    @property
+    def _rule_names(self) -> list[str]:
+        found = self.seasons.in_words
+        seasonal = [(f"value {one} before", f"change {one} before", f"mean changes of {one}") for one in found]
+        return [*FAR_RULE_NAMES, *(name for names in seasonal for name in names)]
+
+    def _n_filters(self, member: TargetMember, n_streams: int) -> int:
+        return (n_streams if member.by_stream else 1) * (self.seasons.n_phases if member.by_phase else 1)
+
+    def room(self, n: int) -> Far:
+        """Return room for what n rounds are forecast from, after what the last ones were forecast from."""
+        far = Far.fresh(self.n, self.n + n, self.n_streams, len(self.seasons.lengths))
+        far.X[:, : self.n] = self.X
+        return far
+
+    def ahead(self, levels: Floats, last: Floats, is_after_gap: Flags) -> Ahead:
+        """Return what came in rounds of levels (n, T), whose last known levels were `last` (n, T)."""
+        n = len(levels)
+        known, gaps = np.concatenate([self.levels, levels]), np.append(self.are_after_gap, is_after_gap).cumsum()
+        before = np.concatenate([self.last, last])
+        changes, moves = np.empty((2, self.n, n, self.n_streams))
+        now = len(self.levels) + np.arange(n)
+        for k in range(self.n):
+            then = now - (k + 2)
+            changes[k] = np.where((gaps[now] > gaps[then])[:, None], np.nan, known[now] - known[then])
+            moves[k] = levels - before[now - 1 - (k + 1)]
+        return Ahead(changes, moves)
+
+    def advance(
+        self,
+        targets: Targets,
+        far: Far,
+        followed: dict[str, Floats],
+        levels: Floats,
+        last: Floats,
+        is_after_gap: Flags,
+        came: Ahead,
+        learns_weights: bool,
+    ) -> Later:
+        """Forecast n rounds, and learn those whose target came."""
+        n = len(levels)
+        self._clip(far, n, learns=True)
+        phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
+        later, forecasts, means = self._mix(far, phases, followed, came, True, learns_weights)
+        self.X, self.phases = far.X[:, -self.n :].copy(), phases[-self.n :]
+        self.forecasts, self.means = forecasts[:, -self.n :].copy(), means[:, -self.n :].copy()
+        self.last = np.concatenate([self.last, last])[-self.n :]
+        self.levels = np.concatenate([self.levels, levels])[-self.n - 1 :]
+        self.are_after_gap = np.append(self.are_after_gap, is_after_gap)[-self.n - 1 :]
+        return later
+
+    def forecast(self, targets: Targets, far: Far, followed: dict[str, Floats]) -> Later:
+        """Forecast from one round on, and learn nothing."""
+        self._clip(far, 1, learns=False)
+        phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
+        unknown = np.full((self.n, 1, self.n_streams), np.nan)
+        return self._mix(far, phases, followed, Ahead(unknown, unknown), False, False)[0]
+
+    def _clip(self, far: Far, n: int, learns: bool) -> None:
+        streams = np.tile(np.arange(self.n_streams), n)
+        for k in range(self.n):
+            X = far.X[k, -n:].reshape(n * self.n_streams, -1)
+            clip_features_inplace(X, self.squares[k], self.seen[k], streams, learns)
+
+    def _mix(
+        self, far: Far, phases: Ints, followed: dict[str, Floats], came: Ahead, learns: bool, learns_weights: bool
+    ) -> tuple[Later, Floats, Floats]:
+        n = came.changes.shape[1]
+        forecasts = np.concatenate([self.forecasts, np.empty((self.n, n, self.n_streams, len(self.names)))], axis=1)
+        for place, name in enumerate(self.followed):
+            forecasts[:, self.n :, :, place] = followed[name]
+        streams = np.arange(self.n_streams)
+        for place, member in enumerate(self.members, len(self.followed)):
+            by_phase = phases.T[:, :, None] * member.by_phase
+            stride = self.seasons.n_phases if member.by_phase else 1
+            which = np.ascontiguousarray(
+                np.broadcast_to(by_phase + stride * streams * member.by_stream, far.X.shape[:3]), np.int64
+            )
+            samples = 1.0 if member.by_stream else self.n_streams  # of a filter in a round
+            setting = np.array([member.penalty, member.forgetting ** (1.0 / samples), ROBUST * self.is_robust])
+            made = np.empty(came.changes.shape)
+            delayed_inplace(self.filters[member.name], far.X, which, came.changes, setting, made)
+            forecasts[:, self.n :, :, place] = made
+        forecasts[:, self.n :, :, len(self.names) - len(self._rules) :] = far.rules[:, -n:, :, self._rules]
+        new = forecasts[:, self.n :]
+        new[~(np.abs(new) <= LARGEST_LEVEL)] = np.nan
+        means = np.concatenate([self.means, np.empty((self.n, n, 2, self.n_streams))], axis=1)
+        mean, deviation = np.empty((2, *came.moves.shape))
+        for k, mixture in enumerate(self.mixtures):
+            y = np.ascontiguousarray(came.moves[k])
+            mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns and learns_weights, mean[k], deviation[k])
+        return Later(mean, deviation), forecasts, means
+
+    def take_weights(self, before: Horizons, ratio: Floats) -> None:
+        """Go on with the weights of horizons with the same members."""
+        for mixture, old in zip(self.mixtures, before.mixtures, strict=True):
+            take_over_inplace(mixture, old, ratio)
+
+    def join(self) -> None:
+        """Make room for one more stream."""
+        d = self.X.shape[3]
+        for member in self.members:
+            if member.by_stream:
+                more = fresh_delayed(self.n, self._n_filters(member, 1), d, member.penalty)
+                self.filters[member.name] = joined(self.filters[member.name], more)
+        self.mixtures = [mixture.with_stream() for mixture in self.mixtures]
+        self.X = np.pad(self.X, ((0, 0), (0, 0), (0, 1), (0, 0)))
+        self.squares, self.seen = np.pad(self.squares, ((0, 0), (0, 1), (0, 0))), np.pad(self.seen, ((0, 0), (0, 1)))
+        self.forecasts = np.pad(self.forecasts, ((0, 0), (0, 0), (0, 1), (0, 0)), constant_values=np.nan)
+        self.means = np.pad(self.means, ((0, 0), (0, 0), (0, 0), (0, 1)))
+        self.last = np.pad(self.last, ((0, 0), (0, 1)), constant_values=np.nan)
+        self.levels = np.pad(self.levels, ((0, 0), (0, 1)), constant_values=np.nan)
+        self.n_streams += 1
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that is learned and remembered."""
+        return {
+            **{name: getattr(self, name) for name in KEPT},
+            "filters": {name: filters._asdict() for name, filters in self.filters.items()},
+            "mixtures": [mixture._asdict() for mixture in self.mixtures],
+        }
+
+    def restore(self, dumped: Mapping[str, Any]) -> None:
+        """Take over what was dumped; raise InputError if it does not fit."""
+        for name in KEPT:
+            array = getattr(self, name)
+            if name == "phases":
+                insist_integers(dumped[name], name, array.shape, 0, self.seasons.n_phases - 1)
+            elif name == "are_after_gap":
+                if np.shape(dumped[name]) != array.shape or dumped[name].dtype != np.bool_:
+                    raise InputError("it is not known which of the last rounds came after a gap")
+            else:
+                insist_numbers(dumped[name], name, array.shape, missing=name in ("forecasts", "last", "levels"))
+            setattr(self, name, dumped[name])
+        if dumped["filters"].keys() != self.filters.keys() or len(dumped["mixtures"]) != self.n:
+            raise InputError("the filters or mixtures of later rounds are not those of the horizons")
+        for name, fresh in self.filters.items():
+            held = DelayedFilters(**dumped["filters"][name])
+            for field in ("weights", "covariance", "totals", "errors"):
+                insist_numbers(getattr(held, field), field, getattr(fresh, field).shape)
+            insist_integers(held.resets, "resets", fresh.resets.shape, 0, LARGEST_COUNT)
+            self.filters[name] = held
+        self.mixtures = [restored_mixture(one, mixture) for one, mixture in zip(dumped["mixtures"], self.mixtures, strict=True)]
+
+
+def restored_mixture(dumped: Mapping[str, Any], fresh: Mixture) -> Mixture:
+    """Return a mixture that was dumped; raise InputError if it is not like a fresh one."""
+    for name, array in fresh._asdict().items():
+        insist_numbers(dumped[name], name, array.shape)
+    mixture = Mixture(**dumped)
+    prior, errors, rates = mixture.prior, mixture.errors, mixture.regrets[RATE]
+    if not ((prior > 0.0).all() and (rates > 0.0).all() and (errors[:SEEN] > 0.0).all() and (errors[SEEN] >= 0.0).all()):
+        raise InputError("the mixture has errors or weights that are not above 0")
+    return mixture
