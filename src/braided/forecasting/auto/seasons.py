@@ -111,11 +111,6 @@ class Seasons:
         """The number of bins for filters by phase; 1 without a season."""
         return min(int(np.ceil(self.lengths[0])), MOST_PHASES) if self.lengths else 1
 
-    @property
-    def _year_of_days(self) -> float:
-        """The length of a year if steps are days, which then follows the dates; else 0."""
-        return YEAR_DAYS if self.is_dated and not self.months and self.step == DAY else 0.0
-
     def positions(self, stamps: Ints) -> Floats:
         """Return local times as positions, in steps."""
         if not self.months:
@@ -133,7 +128,7 @@ class Seasons:
         angle = np.zeros((n, len(self.lengths)))
         for s, length in enumerate(self.lengths):
             wanted, phase[:, s] = positions - length, np.minimum(positions % length + 1e-9, np.ceil(length) - 1)
-            if length == self._year_of_days:
+            if length == YEAR_DAYS and self.step == DAY and self.is_dated:  # a year of days follows the dates
                 wanted, phase[:, s] = by_date(positions)
             found = np.searchsorted(known, wanted - 0.5)  # the first that is less than half a step earlier
             near = (found < places) & (np.abs(known[np.minimum(found, places)] - wanted) <= 0.5)
