@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import braided as bd
-from braided.forecasting import Clock, Record
+from braided.forecasting import Clipping, Clock, Record
 from braided.forecasting.auto import Auto, AutoEngine, Seasons
 from braided.state import dumps, loads
 from tests.auto import FEW, OWN, TIED, insist_sound, walks
@@ -84,7 +84,7 @@ SPOILT = {  # what does not fit the rest
     "rounds of the panel": lambda engine: engine.ensemble.views[0].panel.totals.__setitem__(0, -1e9),
     "others of a stream": lambda engine: engine.ensemble.views[0].alike.__setitem__((0, 0), 9),
     "given": lambda engine: setattr(engine.ensemble.views[0], "n_given", 3),
-    "sizes": lambda engine: setattr(engine.ensemble.views[0], "squares", np.zeros((1, 1))),
+    "sizes": lambda engine: setattr(engine.ensemble.views[0], "clipping", Clipping.blank(1, 1)),
 }
 
 

@@ -193,7 +193,7 @@ def test_a_member_that_makes_nonsense_is_named(member, said):
         ),
         (lambda: Linear("x", "all", ("level",)), "sharing is 'all': choose one of 'tied', 'separate', 'pooled'"),
         (lambda: Linear("x", "pooled", ("level",), by="hour"), "by is 'hour': choose one of"),
-        (lambda: Linear("x", "pooled", ("level",), scale="log"), "scale is 'log': choose one of 'plain', 'asinh'"),
+        (lambda: Linear("x", "pooled", ("level",), on="log"), "on is 'log': choose one of 'plain', 'asinh'"),
         (lambda: Linear("x", "pooled", ("level",), penalty=0.0), "penalty is 0: it must be above 0"),
         (lambda: Linear("x", "pooled", ("level",), forgetting=2.0), "forgetting is 2: it must be above 0"),
         (lambda: Linear("x", "pooled", ("level",), after=3), "after of a Linear is 3"),
@@ -204,7 +204,7 @@ def test_a_member_that_makes_nonsense_is_named(member, said):
         (lambda: Auto((replace(OWN, name="no change"),)), "the name 'no change' is taken by another member or a rule"),
         (lambda: Auto((replace(OWN, name="model"),)), "the name 'model' is taken by another member or a rule"),
         (lambda: Auto((replace(OWN, after="tied"), TIED)), "own past follows 'tied': put that before it"),
-        (lambda: Auto((TIED, replace(OWN, after="tied", scale="asinh"))), "follows 'tied': put that before it, on the"),
+        (lambda: Auto((TIED, replace(OWN, after="tied", on="asinh"))), "follows 'tied': put that before it, on the"),
     ],
 )
 def test_members_that_can_not_work_are_refused_at_once(make, said):

@@ -42,6 +42,7 @@ CLIP_CHANGES_AT = 10.0  # units; in means and in `others`
 PHASE_FADE = 0.9  # per visit
 PHASE_PRIOR = 0.5  # visits at which nothing changed
 MEAN_MEMORY = 1.0 - 0.5 ** (1.0 / 500.0)  # half-life of 500 rounds
+LEVEL_WEIGHT, CHANGE_WEIGHT, COMMON_WEIGHT = 0.2, 0.1, 0.3  # of the newest value, in exponential means
 SCALE_FADE, LEAST_SCALE = 0.97, 0.05
 RULES = 8  # and two for each season
 LAST, SCALE, LEVELS, LEVEL_MEAN, LEVEL_RECENT, CHANGES, CHANGE_MEAN, CHANGE_RECENT, CENTRE = range(9)  # of tallies
@@ -271,7 +272,7 @@ def absorb_inplace(panel: Panel, ties: Ties, phase: Ints, is_after_gap: bool, ro
             _remember_change_inplace(panel, ties, phase, t, y[t])
     panel.mean[now] = change_sum / changes if changes > 0 else 0.0
     totals[MEAN_LEVEL] = level_sum / levels if levels > 0 else 0.0
-    totals[MEAN_RECENT] += 0.3 * (panel.mean[now] - totals[MEAN_RECENT])
+    totals[MEAN_RECENT] += COMMON_WEIGHT * (panel.mean[now] - totals[MEAN_RECENT])
     totals[ROUNDS] += 1.0
     for t in range(T):
         change, by_change, level, by_level = 0.0, 0.0, 0.0, 0.0
@@ -294,7 +295,7 @@ def _remember_level_inplace(tallies: Floats, t: int, z: float) -> None:
     tallies[LEVELS, t] += 1.0
     tallies[LEVEL_MEAN, t] += (z - tallies[LEVEL_MEAN, t]) / tallies[LEVELS, t]
     recent = tallies[LEVEL_RECENT, t]
-    tallies[LEVEL_RECENT, t] = recent + 0.2 * (z - recent) if recent == recent else z
+    tallies[LEVEL_RECENT, t] = recent + LEVEL_WEIGHT * (z - recent) if recent == recent else z
     tallies[CENTRE, t] += (z - tallies[CENTRE, t]) * max(1.0 / tallies[LEVELS, t], MEAN_MEMORY)
 
 
@@ -303,7 +304,7 @@ def _remember_change_inplace(panel: Panel, ties: Ties, phase: Ints, t: int, chan
     tallies = panel.tallies
     tallies[CHANGES, t] += 1.0
     tallies[CHANGE_MEAN, t] += (change - tallies[CHANGE_MEAN, t]) / tallies[CHANGES, t]
-    tallies[CHANGE_RECENT, t] += 0.1 * (change - tallies[CHANGE_RECENT, t])
+    tallies[CHANGE_RECENT, t] += CHANGE_WEIGHT * (change - tallies[CHANGE_RECENT, t])
     for s in range(phase.size):
         b = ties.bins[s] + phase[s]
         panel.phase_sums[b, t] = PHASE_FADE * panel.phase_sums[b, t] + change

@@ -47,5 +47,9 @@ class Clipping:
     def clipped(self, X: Floats, places: Ints, learn: bool = False) -> Floats:
         """Return inputs (n, d) of the tasks at these places, clipped by the sizes so far; update these if `learn`."""
         X = X.copy()
-        clip_features_inplace(X, self.squares, self.seen, places, learn)
+        self.clip_inplace(X, places, learn)
         return X
+
+    def clip_inplace(self, X: Floats, places: Ints, learn: bool = False) -> None:
+        """Clip inputs where they are, as `clipped` does."""
+        clip_features_inplace(X, self.squares, self.seen, places, learn)

@@ -26,12 +26,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from braided._compiled.panel import CHANGE_WEIGHT, COMMON_WEIGHT, LEVEL_WEIGHT
 from braided.forecasting.auto.members import RULE_NAMES
 from braided.suite.past import Past, back, known_so_far
 from braided.suite.past import cuts_of as cuts_of  # for the example
 from braided.types import Floats
-
-LEVEL_WEIGHT, DRIFT_WEIGHT, COMMON_WEIGHT = 0.2, 0.1, 0.3  # of the newest value, in exponential means
 
 
 def rules_of(past: Past) -> dict[str, Floats]:
@@ -47,7 +46,7 @@ def _rules(past: Past) -> Iterator[tuple[str, Floats]]:
         back(_running_mean(past.levels), 1) - last,
         back(_exponential_mean(past.levels, LEVEL_WEIGHT), 1) - last,
         back(_running_mean(changes), 1),
-        back(_exponential_mean(changes, DRIFT_WEIGHT), 1),
+        back(_exponential_mean(changes, CHANGE_WEIGHT), 1),
         back(changes, 1),
         back(common, 1),
         back(_exponential_mean(common, COMMON_WEIGHT), 1),

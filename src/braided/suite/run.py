@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias, final
@@ -68,22 +69,6 @@ def _best_rule(past: Past, jobs: int, progress: Progress) -> Made:
     return Made(forecasts[best], best)
 
 
-def _single(past: Past, jobs: int, progress: Progress) -> Made:
-    return Made(own.run_forecasts(past, ("wrls",)))
-
-
-def _tuned(past: Past, jobs: int, progress: Progress) -> Made:
-    return Made(own.run_forecasts(past))
-
-
-def _auto(past: Past, jobs: int, progress: Progress) -> Made:
-    return Made(own.auto_forecasts(past))
-
-
-def _auto_alone(past: Past, jobs: int, progress: Progress) -> Made:
-    return Made(own.auto_forecasts(past, sharing=False))
-
-
 def _lightgbm(past: Past, jobs: int, progress: Progress) -> Made:
     """The better, in hindsight, of both ways to measure units: growing streams need one, short panels the other."""
 
@@ -93,22 +78,10 @@ def _lightgbm(past: Past, jobs: int, progress: Progress) -> Made:
     return Made(min((half(False), half(True)), key=lambda made: Cell(ratios(past, made)).error))
 
 
-def _ridge_var(past: Past, jobs: int, progress: Progress) -> Made:
-    return Made(ridge_var.forecast(past))
-
-
 def _classical(past: Past, jobs: int, progress: Progress, kind: classical.Kind) -> Made:
     forecasts = classical.forecast(past, kind, jobs, progress)
     n_streams, all_streams = len(classical.streams_of(past, kind)), len(past.panel.tasks)
     return Made(forecasts, f"{n_streams} of {all_streams} streams" * (n_streams < all_streams))
-
-
-def _ets(past: Past, jobs: int, progress: Progress) -> Made:
-    return _classical(past, jobs, progress, "ETS")
-
-
-def _arima(past: Past, jobs: int, progress: Progress) -> Made:
-    return _classical(past, jobs, progress, "ARIMA")
 
 
 def _contenders() -> Iterator[Contender]:
@@ -117,24 +90,27 @@ def _contenders() -> Iterator[Contender]:
                     "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule)
     yield Contender("single", "One filter per stream",
                     "recursive least squares on each stream's own changes and level, tuned on the first fifth",
-                    "braided", _single)
+                    "braided", lambda past, *_: Made(own.run_forecasts(past, ("wrls",))))
     yield Contender("run", "Best of four tuned methods",
-                    "the best of four methods on the first fifth: `braided run --method …`", "braided", _tuned)
+                    "the best of four methods on the first fifth: `braided run --method …`", "braided",
+                    lambda past, *_: Made(own.run_forecasts(past)))
     yield Contender("auto-alone", "Auto without sharing",
-                    "the same mixture, in which no stream sees another", "braided", _auto_alone)
-    yield Contender("auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided", _auto)
+                    "the same mixture, in which no stream sees another", "braided",
+                    lambda past, *_: Made(own.auto_forecasts(past, sharing=False)))
+    yield Contender("auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided",
+                    lambda past, *_: Made(own.auto_forecasts(past)))
     yield Contender("lightgbm", "LightGBM",
                     "gradient-boosted trees, one model of all streams, refitted at ten cuts", "peer", _lightgbm,
                     needs="lightgbm", slow=True)
     yield Contender("ridge-var", "Ridge VAR",
                     "a regression per stream on its own past and that of the 20 streams most like it, refitted at ten "
-                    "cuts", "peer", _ridge_var, slow=True)
+                    "cuts", "peer", lambda past, *_: Made(ridge_var.forecast(past)), slow=True)
     yield Contender("auto-ets", "AutoETS",
                     "exponential smoothing per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
-                    _ets, needs="statsforecast")
+                    partial(_classical, kind="ETS"), needs="statsforecast")
     yield Contender("auto-arima", "AutoARIMA",
-                    "ARIMA per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer", _arima,
-                    needs="statsforecast")
+                    "ARIMA per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
+                    partial(_classical, kind="ARIMA"), needs="statsforecast")
     # fmt: on
 
 

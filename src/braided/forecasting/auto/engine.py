@@ -310,19 +310,18 @@ class AutoEngine(Engine):
         self._has_changed = has_changed[-1]
         forecast = self._outward(np.where(has_changed[:-1], forecast, last), places)
         rows, columns = np.nonzero(there & ~np.isnan(forecast))
-        one = rows, columns
-        error = values[one] - forecast[one]
-        widths = self._intervals(error, deviation[one], columns, rows)
+        actual, middle = values[rows, columns], forecast[rows, columns]
+        widths = self._intervals(actual - middle, deviation[rows, columns], columns, rows)
+        found = self._forecasts(stamps[rows], columns, actual, middle, np.zeros(len(rows)), widths)
         if made is not None and record and self.rounds >= SCORED_FROM:
-            self._add_scores(values, forecast, widths, one, made, alone)
+            self._add_scores(values, rows, found, made, alone)
         self._count(stamps)
-        if self.rounds < HEADS[0] and self.rounds > 1:
+        if 1 < self.rounds < HEADS[0]:
             self._clock = Clock.measure(self._times(self._head.stamps))
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
         self._newcomers.take_up(values)
-        zero = np.zeros(len(rows))
-        return self._forecasts(stamps[rows], columns, values[one], forecast[one], zero, widths)
+        return found
 
     def _count_steps(self, stamps: Ints, before: int) -> None:
         """Count steps that were too long, the first of them once the clock has been measured."""
@@ -335,32 +334,27 @@ class AutoEngine(Engine):
         relative = np.clip(np.nan_to_num(errors / deviations), -LARGEST_LEVEL, LARGEST_LEVEL)
         return self._widths(relative, known, places, rounds) * deviations
 
-    def _add_scores(
-        self, values: Floats, forecast: Floats, widths: Floats, one: tuple[Ints, Ints], made: Made, alone: Made | None
-    ) -> None:
+    def _add_scores(self, values: Floats, rows: Ints, found: Forecasts, made: Made, alone: Made | None) -> None:
         """Record the errors of the model, of all its members and rules, and of the mixture that shares nothing."""
         assert self.ensemble is not None
         assert self.weights is not None
         inside_of = np.full(len(self.columns), -1)
         inside_of[self.places] = np.arange(len(self.places))
-        kept = inside_of[one[1]] >= 0
-        rows, columns, places = one[0][kept], one[1][kept], inside_of[one[1]][kept]
-        scale = self.record.scale[columns]
-        actual = values[rows, columns]
-        error = (actual - forecast[rows, columns]) / scale
+        kept = inside_of[found.places] >= 0
+        rows, columns = rows[kept], found.places[kept]
+        places, scale = inside_of[columns], self.record.scale[columns]
+        actual, low, high = found.actual[kept], found.low[kept], found.high[kept]
+        error = (actual - found.forecast[kept]) / scale
         changes = np.nan_to_num(made.members[rows, places]) * self.ensemble.views[0].units.scale[places, None]
         members = (actual[:, None] - self._outward(made.last[rows, places, None] + changes, places)) / scale[:, None]
         others = [] if alone is None else [(actual - self._outward(alone.forecast, places)[rows, places]) / scale]
         errors = np.column_stack([error, *others, members])
-        middle = forecast[rows, columns]
-        low, high = (self._outward(middle + side * widths[kept], columns) for side in (-1.0, 1.0))
-        held = (low <= actual) & (actual <= high)
-        inside = np.where(np.isnan(widths[kept]), np.nan, held)
+        inside = np.where(np.isnan(low), np.nan, (low <= actual) & (actual <= high))
         self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, rows, len(values))
         self.weights.add(made.weights, np.arange(len(values)), len(values))
         there = ~np.isnan(values)
         self.absent += int(np.count_nonzero(~there))
-        self.unforecast += int(np.count_nonzero(there)) - len(one[0])
+        self.unforecast += int(np.count_nonzero(there)) - len(found.places)
 
     def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
@@ -420,9 +414,8 @@ class AutoEngine(Engine):
         engine._surroundings.units = dumped["extras_units"]
         engine._newcomers.restore(dumped["waiting"])
         engine._head = FirstRounds.restore(dumped["head"])
-        record = dumped["state"]["record"]
         insist_kinds(engine, origin=Origin, _clock=Clock)
-        engine.record = record
+        engine.record = dumped["state"]["record"]
         engine._resume(dumped["state"])
         engine._insist_sound()
         return engine

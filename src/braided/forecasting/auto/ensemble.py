@@ -69,12 +69,11 @@ class Ensemble:
         ]
         self.positions: Floats = np.empty(0)  # of the last rounds
         self.rounds = 0
-        n_learners = sum(map(len, self.runners))
-        rules = self._rule_places()
-        self.names = [*(name for runners in self.runners for name in runners), *(self._rule_names[k] for k in rules)]
-        self.mixture = self._mixture(np.full(n_learners, 1.0), np.full(len(rules), 1.0))
+        rules = self._rule_names  # without sharing, those that see one stream only
+        self._rules = [k for k, name in enumerate(rules) if sharing or name not in OF_ALL_STREAMS]
+        self.names = [*(name for runners in self.runners for name in runners), *(rules[k] for k in self._rules)]
+        self.mixture = fresh_mixture(np.ones(len(self.names)), self.n_streams, COMMON_SHARE if sharing else 0.0)
         self.used: Floats = np.zeros((self.n_streams, len(self.names)))  # weights, summed over the rounds
-        self._rules = rules
 
     @classmethod
     def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
@@ -127,14 +126,6 @@ class Ensemble:
         """The number of members that learn; rules follow them."""
         return sum(map(len, self.runners))
 
-    def _rule_places(self) -> list[int]:
-        """The rules to use: without sharing, those that see one stream only."""
-        names = self._rule_names
-        return [k for k, name in enumerate(names) if self.sharing or name not in OF_ALL_STREAMS]
-
-    def _mixture(self, learners: Floats, rules: Floats) -> Mixture:
-        return fresh_mixture(np.append(learners, rules), self.n_streams, COMMON_SHARE if self.sharing else 0.0)
-
     def _prefer_learners(self, n_rounds: int) -> None:
         """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
         n_learners, n_rules = self.n_learners, len(self._rules)
@@ -157,7 +148,7 @@ class Ensemble:
 
     def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
         """Forecast each round before it is learned."""
-        calendar = self._calendar(rounds)
+        calendar, self.positions = self._calendar(rounds)
         described = [view.describe(calendar, rounds.values, rounds.given) for view in self.views]
         changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=False)
         self.rounds += len(rounds.stamps)
@@ -168,24 +159,20 @@ class Ensemble:
 
     def ahead(self, rounds: Stretch) -> Made:
         """Forecast one round, whose values are not known yet, and learn nothing."""
-        positions = self.positions
-        calendar = self._calendar(rounds)
-        self.positions = positions
+        calendar, _ = self._calendar(rounds)
         described = [view.describe_next(calendar, rounds.given) for view in self.views]
         changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=True)
-        mixed = self._mixed(*changes.shape)
-        used = mixed.by_stream.copy()
+        mixed = self._mixed(*changes.shape)._replace(by_stream=self.used.copy())
         unchanged = Mixture(*(array.copy() for array in self.mixture))
         mix_inplace(unchanged, changes, described[0].y, mixed)
-        mixed.by_stream[:] = used
         return self._made(described[0].last, changes, mixed)
 
-    def _calendar(self, rounds: Stretch) -> Calendar:
+    def _calendar(self, rounds: Stretch) -> tuple[Calendar, Floats]:
+        """Return where rounds lie in seasons, and the positions to remember once they are learned."""
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
         known = np.maximum.accumulate(np.append(self.positions, positions))  # as in the calendar, however they are cut
-        self.positions = known[-len(self.views[0].panel.levels) :]
-        return calendar
+        return calendar, known[-len(self.views[0].panel.levels) :]
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:
         mean, deviation = np.zeros((2, n, n_streams))

@@ -192,7 +192,7 @@ class Linear(Member):
     sees_residuals: bool = False  # of the stream and of the most similar ones, in the last two rounds
     looks_ahead: bool = False  # also forecasts later rounds, where the filters have gains
     is_robust: bool = True
-    scale: Scale = "plain"
+    on: Scale = "plain"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -200,20 +200,15 @@ class Linear(Member):
         for name in self.features:
             if name not in groups:
                 raise InputError(f"no features {name!r}: there are {', '.join(groups)}")
-        for name, choices in (("sharing", Sharing), ("by", Split), ("scale", Scale)):
+        for name, choices in (("sharing", Sharing), ("by", Split), ("on", Scale)):
             choice(getattr(self, name), name, get_args(choices))
         positive(self.penalty, "penalty")
         fraction(self.forgetting, "forgetting")
         insist_kinds(self, after=str, is_scaled=bool, sees_residuals=bool, is_robust=bool, looks_ahead=bool)
-        if self.looks_ahead and (self.by or self.after or self.is_scaled or self.scale != "plain"):
+        if self.looks_ahead and (self.by or self.after or self.is_scaled or self.on != "plain"):
             raise InputError(f"{self.name} looks ahead: only plain filters, not split and after no other, can do that")
         if self.sharing == "tied" and self.by:
             raise InputError(f"{self.name} is tied and split by {self.by}: only filters that are not tied can be split")
-
-    @property
-    def on(self) -> Scale:
-        """The scale on which it sees the values."""
-        return self.scale
 
     def alone(self) -> Linear | None:
         """Return a filter for each stream, without features of other streams; None if no feature is left."""
@@ -272,7 +267,7 @@ class LinearRunner(Runner):
             made = self.learner.predict_many(X.reshape(-1, X.shape[2]), self._filters(rounds))
         except NumericalError:
             return np.full_like(rounds.y, np.nan)
-        return _sane(np.asarray(made).reshape(rounds.y.shape) * scale + base)
+        return np.asarray(made).reshape(rounds.y.shape) * scale + base
 
     def learn(self, rounds: Rounds) -> None:
         """Learn one round."""
@@ -308,7 +303,7 @@ class LinearRunner(Runner):
             self.learner, *samples, there.astype(np.float64).ravel(), gains=room
         )
         self.breakdowns += breakdowns
-        return _sane(made.reshape(n, T) * scale + base), X
+        return made.reshape(n, T) * scale + base, X
 
     def _samples(self, rounds: Rounds) -> tuple[Floats, Floats, Floats, Floats]:
         """The inputs, the changes less the forecasts of the member before, those forecasts, and the unit of both."""
@@ -378,12 +373,6 @@ def _clipped(residuals: Floats) -> Floats:
     return np.clip(np.nan_to_num(residuals), -CLIP_RESIDUALS_AT, CLIP_RESIDUALS_AT)
 
 
-def _sane(forecasts: Floats) -> Floats:
-    """Forecasts in units, NaN where absurdly large."""
-    forecasts[~(np.abs(forecasts) <= LARGEST_LEVEL)] = np.nan
-    return forecasts
-
-
 def insist_members(members: tuple[Any, ...]) -> None:
     """Refuse members that can't be mixed: names are unique, and a member follows one before it on the same scale."""
     names: list[str] = [MODEL, *RULE_NAMES]
@@ -424,9 +413,18 @@ def default_members(
         replace(others, name="others, residuals", after="tied", sees_residuals=True, looks_ahead=False),
     ]
     if not are_many:
-        chosen = [replace(one, scale="asinh", looks_ahead=False) for one in members if one.name in ON_ASINH]
-        on_asinh = [replace(one, name=f"{one.name} (asinh)") for one in chosen]
-        members += [replace(one, after="tied (asinh)" if one.after else "") for one in on_asinh]
+    if not are_many:
+        members += [
+            replace(
+                one,
+                name=f"{one.name} (asinh)",
+                on="asinh",
+                after=one.after and f"{one.after} (asinh)",
+                looks_ahead=False,
+            )
+            for one in members
+            if one.name in ON_ASINH
+        ]
     left_out = {name for name in OF_FEW_STREAMS if are_many}
     if not n_alike:
         left_out |= {"others", "others, residuals"}

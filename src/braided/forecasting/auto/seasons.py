@@ -112,11 +112,6 @@ class Seasons:
         """The number of bins for filters by phase; 1 without a season."""
         return min(int(np.ceil(self.lengths[0])), MOST_PHASES) if self.lengths else 1
 
-    @property
-    def _year_of_days(self) -> float:
-        """The length of a year if steps are days, which then follows the dates; else 0."""
-        return YEAR_DAYS if self.is_dated and not self.months and self.step == DAY else 0.0
-
     def positions(self, stamps: Ints) -> Floats:
         """Return local times as positions, in steps."""
         if not self.months:
@@ -153,7 +148,7 @@ class Seasons:
 
     def _season_ago(self, positions: Floats, length: float) -> tuple[Floats, Ints]:
         """Return the positions a season before, and the bins of the phases."""
-        if length == self._year_of_days:
+        if length == YEAR_DAYS and self.step == DAY and self.is_dated:  # a year of days follows the dates
             return by_date(positions)
         bins = np.minimum(positions % length + 1e-9, np.ceil(length) - 1)
         return positions - length, bins.astype(np.int64)

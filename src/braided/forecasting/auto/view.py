@@ -9,7 +9,6 @@ from typing import Any, Self, final
 import numpy as np
 import scipy.sparse as sparse
 
-from braided._compiled.clip import clip_features_inplace
 from braided._compiled.panel import (
     RULES,
     Calendar,
@@ -25,6 +24,7 @@ from braided._compiled.targets import progressive_inplace as describe_rounds_inp
 from braided.errors import InputError
 from braided.forecasting.auto.members import Start, with_blank_row
 from braided.forecasting.auto.seasons import Seasons
+from braided.forecasting.clipping import Clipping
 from braided.forecasting.units import LARGEST_FLOAT, Units
 from braided.graph import TaskGraph
 from braided.types import Floats, Ints
@@ -60,7 +60,7 @@ class View:
         self.groups = feature_groups(waves, n_seasons, self.alike.shape[1], n_given)
         n_rounds = max(seasons.reach, LEAST_REACH) + 1 + horizon
         self.panel = fresh_panel(graph.n_tasks, n_rounds, int(seasons.bins[-1]))
-        self.squares, self.seen = np.zeros((graph.n_tasks, self.n_features)), np.zeros(graph.n_tasks)
+        self.clipping = Clipping.blank(graph.n_tasks, self.n_features)
 
     @classmethod
     def measure(
@@ -103,7 +103,7 @@ class View:
         targets = targets or Targets.none(n, len(self.seasons.lengths))
         far = far or Far.fresh(0, n, T, len(self.seasons.lengths))
         describe_rounds_inplace(self.panel, self.ties, calendar, targets, levels, given, made, far)
-        clip_features_inplace(made.X.reshape(n * T, -1), self.squares, self.seen, np.tile(np.arange(T), n), True)
+        self.clipping.clip_inplace(made.X.reshape(n * T, -1), np.tile(np.arange(T), n), learn=True)
         return made
 
     def describe_next(
@@ -117,7 +117,7 @@ class View:
             ahead = targets.back[0], targets.phase[0]
             means = np.empty(len(self.seasons.lengths))
             describe_targets_inplace(self.panel, self.ties, *ahead, made.X[0], far, far.X.shape[1] - 1, means)
-        clip_features_inplace(made.X[0], self.squares, self.seen, np.arange(len(self.seen)), False)
+        self.clipping.clip_inplace(made.X[0], np.arange(self.graph.n_tasks))
         made.last[0], made.scale[0] = self.panel.last, self.panel.scale
         made.y[0] = np.nan
         return made
@@ -147,11 +147,11 @@ class View:
         self.ties = self._ties()
         levels = (own - self.units.centre[-1]) / self.units.scale[-1]
         self.panel = self.panel.with_stream(levels[:, None])
-        self.squares, self.seen = np.pad(self.squares, ((0, 1), (0, 0))), np.append(self.seen, 0.0)
+        self.clipping.join()
 
     def dump(self) -> dict[str, Any]:
         """Return all that is measured and remembered."""
-        names = ("units", "graph", "medians", "alike", "squares", "seen")
+        names = ("units", "graph", "medians", "alike", "clipping")
         return {name: getattr(self, name) for name in names} | {"panel": self.panel._asdict()}
 
     @classmethod
@@ -164,12 +164,13 @@ class View:
         alike = dumped["alike"]
         insist_integers(alike, "alike", (graph.n_tasks, np.shape(alike)[1]), -1, graph.n_tasks - 1)
         view = cls(units, graph, alike, medians, seasons, n_given, horizon)
-        insist_numbers(dumped["squares"], "squares", view.squares.shape)
-        insist_numbers(dumped["seen"], "seen", view.seen.shape)
+        clipping = dumped["clipping"]
+        if not isinstance(clipping, Clipping) or clipping.squares.shape != view.clipping.squares.shape:
+            raise InputError("the typical sizes of a view are of other streams or features")
         for name, fresh in view.panel._asdict().items():
             insist_numbers(dumped["panel"][name], name, fresh.shape, missing=True)
         view.panel = Panel(**dumped["panel"])
-        view.squares, view.seen = dumped["squares"], dumped["seen"]
+        view.clipping = clipping
         return view
 
 
