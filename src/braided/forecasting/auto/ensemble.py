@@ -8,17 +8,20 @@ ensemble starts with; it then learns these rounds like all later ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, Self, TypeGuard, final
 
 import numpy as np
 
-from braided._compiled.mixture import COMMON_SHARE, SEEN, Mixed, Mixture, fresh_mixture
+from braided._compiled.mixture import COMMON_SHARE, Mixed, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import progressive_inplace as mix_inplace
 from braided._compiled.panel import ROUNDS, Calendar, Described
+from braided._compiled.targets import Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.horizons import Ahead, Horizons, Later, restored_mixture
 from braided.forecasting.auto.members import (
     RULE_NAMES,
+    LinearRunner,
     Member,
     Rounds,
     Runner,
@@ -38,7 +41,9 @@ LEARNERS_FROM = 20  # rounds; before, rules alone forecast
 LEARNERS_PRIOR = 150.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
 NO_CHANGE_PRIOR = 0.2  # of "no change": on a random walk nothing is better, and little else is as good
 MANY_STREAMS = 1000  # from which fewer members are worth their time
-SAMPLES_AT_ONCE = 50_000  # whose features are in memory together
+NUMBERS_AT_ONCE = 10_000_000  # features, gains and forecasts that are in memory together
+FEATURES_OF_SAMPLE = 200  # at most, roughly
+LONGEST_HORIZON = 1000  # rounds
 OF_ALL_STREAMS = RULE_NAMES[-2:]
 
 
@@ -50,18 +55,31 @@ class Made(NamedTuple):
     last: Floats  # (n, T) last known value
     members: Floats  # (n, T, K) changes that members and rules forecast, in units
     weights: Floats  # (n, K) mean over the streams
+    later: Later  # of the rounds after the next
 
 
-def rounds_at_once(n_streams: int) -> int:
-    """Return how many rounds to describe together, so that memory does not grow with the rounds."""
-    return max(SAMPLES_AT_ONCE // max(n_streams, 1), 1)
+def looks_ahead(runner: Runner) -> TypeGuard[LinearRunner]:
+    """Whether a member also forecasts the rounds after the next."""
+    return isinstance(runner, LinearRunner) and runner.followers is not None
+
+
+def prior_of(names: list[str], n_learners: int, n_rounds: int) -> Floats:
+    """Return the weights at the start of learners, and the rules after them."""
+    prior, rest = np.empty(len(names)), 1.0 - NO_CHANGE_PRIOR
+    share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
+    prior[:n_learners] = rest * share / max(n_learners, 1)
+    prior[n_learners:] = rest * (1.0 - share) / (len(names) - n_learners)
+    prior[names.index(NO_CHANGE)] += NO_CHANGE_PRIOR
+    return prior
 
 
 @final
 class Ensemble:
     """Members, their views and their mixture; made by `start`, or by `restore`."""
 
-    def __init__(self, views: list[View], members: Sequence[Member], seasons: Seasons, sharing: bool) -> None:
+    def __init__(
+        self, views: list[View], members: Sequence[Member], seasons: Seasons, sharing: bool, horizon: int = 1
+    ) -> None:
         self.views, self.members, self.seasons, self.sharing = views, tuple(members), seasons, sharing
         self.runners: list[dict[str, Runner]] = [
             {one.name: one.start(view.start) for one in members if (one.on == "asinh") == view.is_asinh}
@@ -74,13 +92,16 @@ class Ensemble:
         self.names = [*(name for runners in self.runners for name in runners), *(rules[k] for k in self._rules)]
         self.mixture = fresh_mixture(np.ones(len(self.names)), self.n_streams, COMMON_SHARE if sharing else 0.0)
         self.used: Floats = np.zeros((self.n_streams, len(self.names)))  # weights, summed over the rounds
+        self.horizons = self._horizons(horizon) if horizon > 1 else None
 
     @classmethod
-    def start(cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None) -> Self:
+    def start(
+        cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None, horizon: int = 1
+    ) -> Self:
         """Return an ensemble that has learned the first rounds; equal members keep their weights so far."""
         values, n_given = head.values, head.given.shape[2]
         n_rounds, n_streams = values.shape
-        views = [View.measure(values, seasons, n_given, sharing)]
+        views = [View.measure(values, seasons, n_given, sharing, horizon=horizon)]
         members: Sequence[Member] = ()
         if n_rounds >= LEARNERS_FROM:
             is_short = seasons.is_dated and seasons.step <= HOUR
@@ -95,14 +116,15 @@ class Ensemble:
             members = [one for one in members if one.on != "asinh"]
         if any(one.on == "asinh" for one in members):
             views.append(View.measure(values, seasons, n_given, sharing, is_asinh=True))
-        ensemble = cls(views, members, seasons, sharing)
+        ensemble = cls(views, members, seasons, sharing, horizon)
         ensemble._prefer_learners(n_rounds)
-        goes_on = before is not None and before.names == ensemble.names
-        size = rounds_at_once(n_streams)
-        for first in range(0, n_rounds, size):
-            ensemble.advance(head.rows(slice(first, first + size)), learns_weights=not goes_on)
-        if goes_on and before is not None:
+        if before is not None and before.names != ensemble.names:
+            before = None
+        if before is not None:
             ensemble._take_weights(before)
+        size = ensemble.rounds_at_once
+        for first in range(0, n_rounds, size):
+            ensemble.advance(head.rows(slice(first, first + size)), learns_weights=before is None)
         ensemble.used[:] = 0.0
         return ensemble
 
@@ -110,6 +132,19 @@ class Ensemble:
     def n_streams(self) -> int:
         """T."""
         return self.views[0].graph.n_tasks
+
+    @property
+    def rounds_at_once(self) -> int:
+        """How many rounds to describe together, so that memory does not grow with the rounds."""
+        numbers = FEATURES_OF_SAMPLE
+        if self.horizons is not None:
+            numbers += self.horizons.n * (2 * self.horizons.X.shape[3] + 2 * len(self.horizons.names))
+            numbers += sum(runner.learner.gain_size for runner in self.runners[0].values() if looks_ahead(runner))
+        return max(NUMBERS_AT_ONCE // (numbers * max(self.n_streams, 1)), 1)
+
+    @property
+    def _are_many(self) -> bool:
+        return self.n_streams >= MANY_STREAMS
 
     @property
     def graph(self) -> TaskGraph:
@@ -126,73 +161,105 @@ class Ensemble:
         """The number of members that learn; rules follow them."""
         return sum(map(len, self.runners))
 
+    def _horizons(self, horizon: int) -> Horizons:
+        followed = {name: runner.member.is_robust for name, runner in self.runners[0].items() if looks_ahead(runner)}
+        return Horizons(horizon, self.n_streams, self.seasons, followed, self.sharing, self._are_many)
+
     def _prefer_learners(self, n_rounds: int) -> None:
         """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
-        n_learners, n_rules = self.n_learners, len(self._rules)
-        share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
-        prior, rest = self.mixture.prior, 1.0 - NO_CHANGE_PRIOR
-        prior[:n_learners] = rest * share / max(n_learners, 1)
-        prior[n_learners:] = rest * (1.0 - share) / n_rules
-        prior[self.names.index(NO_CHANGE)] += NO_CHANGE_PRIOR
+        self.mixture.prior[:] = prior_of(self.names, self.n_learners, n_rounds)
+        if self.horizons is not None:
+            n_learners = len(self.horizons.followed) + len(self.horizons.members)
+            for mixture in self.horizons.mixtures:
+                mixture.prior[:] = prior_of(self.horizons.names, n_learners, n_rounds)
 
     def _take_weights(self, before: Self) -> None:
         """Go on with the weights of an ensemble with the same members and streams, or fewer streams."""
-        old, new, n = before.mixture, self.mixture, before.n_streams
-        new.regrets[:, :n], new.regrets[:, -1] = old.regrets[:, :n], old.regrets[:, -1]
-        new.regrets[:, n:-1] = old.fresh_regrets
-        new.errors[:, :n] = old.errors
-        new.errors[:SEEN, :n] *= (before.views[0].units.scale / self.views[0].units.scale[:n]) ** 2
-        new.totals[:] = old.totals
+        ratio = before.views[0].units.scale / self.views[0].units.scale[: before.n_streams]
+        take_over_inplace(self.mixture, before.mixture, ratio)
+        if self.horizons is not None and before.horizons is not None:
+            self.horizons.take_weights(before.horizons, ratio)
 
     # Rounds --------------------------------------------------------------------------------------------------------
 
     def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
         """Forecast each round before it is learned."""
-        calendar, self.positions = self._calendar(rounds)
-        described = [view.describe(calendar, rounds.values, rounds.given) for view in self.views]
-        changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=False)
+        calendar, targets, far, self.positions = self._calendar(rounds)
+        described = [view.describe(calendar, rounds.values, rounds.given, targets, far) for view in self.views]
+        plain, levels = described[0], self.views[0].inward(rounds.values)
+        came = None
+        if self.horizons is not None:
+            came = self.horizons.ahead(levels, plain.last, rounds.is_after_gap)
+        changes, followed = self._forecasts(described, calendar, rounds.is_day_off, False, came)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
         if learns_weights:  # from every value, after a missing one too
-            mix_inplace(self.mixture, changes, self.views[0].inward(rounds.values) - described[0].last, mixed)
-        return self._made(described[0].last, changes, mixed)
+            mix_inplace(self.mixture, changes, levels - plain.last, mixed)
+        later = None
+        if self.horizons is not None and came is not None:
+            known = levels, plain.last, rounds.is_after_gap
+            later = self.horizons.advance(targets, far, followed, *known, came, learns_weights)
+        return self._made(plain.last, changes, mixed, later)
 
     def ahead(self, rounds: Stretch) -> Made:
-        """Forecast one round, whose values are not known yet, and learn nothing."""
-        calendar, _ = self._calendar(rounds)
-        described = [view.describe_next(calendar, rounds.given) for view in self.views]
-        changes = self._forecasts(described, calendar, rounds.is_day_off, is_next=True)
+        """Forecast one round, whose values are not known yet, and those after it, and learn nothing."""
+        calendar, targets, far, _ = self._calendar(rounds)
+        described = [view.describe_next(calendar, rounds.given, targets, far) for view in self.views]
+        changes, followed = self._forecasts(described, calendar, rounds.is_day_off, True, None)
         mixed = self._mixed(*changes.shape)._replace(by_stream=self.used.copy())
         unchanged = Mixture(*(array.copy() for array in self.mixture))
         mix_inplace(unchanged, changes, described[0].y, mixed)
-        return self._made(described[0].last, changes, mixed)
+        later = None if self.horizons is None else self.horizons.forecast(targets, far, followed)
+        return self._made(described[0].last, changes, mixed, later)
 
-    def _calendar(self, rounds: Stretch) -> tuple[Calendar, Floats]:
-        """Return where rounds lie in seasons, and the positions to remember once they are learned."""
+    def _calendar(self, rounds: Stretch) -> tuple[Calendar, Targets, Far, Floats]:
+        """Return where rounds, and those after, lie in seasons, room for features, and the positions to remember."""
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
+        n, n_seasons = len(positions), len(self.seasons.lengths)
+        targets, far = Targets.none(n, n_seasons), Far.fresh(0, n, self.n_streams, n_seasons)
+        if self.horizons is not None:
+            targets = self.seasons.targets(self.seasons.positions(rounds.targets), self.positions)
+            far = self.horizons.room(n)
         known = np.maximum.accumulate(np.append(self.positions, positions))  # as in the calendar, however they are cut
-        return calendar, known[-len(self.views[0].panel.levels) :]
+        return calendar, targets, far, known[-len(self.views[0].panel.levels) :]
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:
         mean, deviation = np.zeros((2, n, n_streams))
         return Mixed(mean, deviation, np.zeros((n, n_members)), self.used)
 
-    def _made(self, last: Floats, changes: Floats, mixed: Mixed) -> Made:
+    def _made(self, last: Floats, changes: Floats, mixed: Mixed, later: Later | None) -> Made:
         view = self.views[0]
+        scale = view.units.scale
         forecast = view.outward(last + mixed.mean)
-        return Made(forecast, mixed.deviation * view.units.scale, view.outward(last), changes, mixed.weights)
+        if later is None:
+            later = Later(*np.empty((2, 0, *last.shape)))
+        later = Later(view.outward(last + later.mean), later.deviation * scale)
+        return Made(forecast, mixed.deviation * scale, view.outward(last), changes, mixed.weights, later)
 
-    def _forecasts(self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool) -> Floats:
-        """Return what all members and rules forecast (n, T, K), as changes of the plain levels."""
+    def _forecasts(
+        self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool, came: Ahead | None
+    ) -> tuple[Floats, dict[str, Floats]]:
+        """Return what all members and rules forecast (n, T, K), as changes of the plain levels.
+
+        And what those that look ahead forecast for later rounds (H − 1, n, T); `came` is what they learn.
+        """
         plain = described[0]
         made: list[Floats] = []
-        place = self.seasons.phases(calendar), is_day_off.astype(np.int64), self.rounds
+        followed: dict[str, Floats] = {}
+        place = self.seasons.phases(calendar.phase), is_day_off.astype(np.int64), self.rounds
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}
             for name, runner in runners.items():
                 rounds = Rounds(known.X, known.y, known.scale, *place, forecasts)
-                changes = runner.forecast(rounds) if is_next else runner.progressive(rounds)
+                if is_next:
+                    changes = runner.forecast(rounds)
+                    if self.horizons is not None and looks_ahead(runner):
+                        followed[name] = runner.forecast_ahead(rounds)
+                elif came is not None and looks_ahead(runner):
+                    changes, followed[name] = runner.progressive_ahead(rounds, came.changes)
+                else:
+                    changes = runner.progressive(rounds)
                 forecasts[name] = as_forecasts(changes, known.y.shape, f"member {name!r}")
             if view.is_asinh:
                 inward = self.views[0].inward
@@ -201,7 +268,8 @@ class Ensemble:
                 }
             made += forecasts.values()
         rules = plain.rules[:, :, self._rules]
-        return np.ascontiguousarray(np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else rules)
+        together = np.concatenate([np.stack(made, axis=2), rules], axis=2) if made else rules
+        return np.ascontiguousarray(together), followed
 
     # Streams that join ---------------------------------------------------------------------------------------------
 
@@ -214,12 +282,15 @@ class Ensemble:
             for runner in runners.values():
                 runner.join(graph, links)
         self.mixture = self.mixture.with_stream()
+        if self.horizons is not None:
+            self.horizons.join()
         self.used = np.pad(self.used, ((0, 1), (0, 0)))
 
     @property
     def breakdowns(self) -> int:
         """How often a member broke down and was reset."""
-        return sum(runner.breakdowns for runners in self.runners for runner in runners.values())
+        later = 0 if self.horizons is None else self.horizons.resets
+        return later + sum(runner.breakdowns for runners in self.runners for runner in runners.values())
 
     # Saving --------------------------------------------------------------------------------------------------------
 
@@ -233,6 +304,8 @@ class Ensemble:
             "n_given": self.views[0].n_given,
             "runners": [{name: one.dump() for name, one in runners.items()} for runners in self.runners],
             "mixture": self.mixture._asdict(),
+            "horizon": self.views[0].horizon,
+            "horizons": [] if self.horizons is None else [self.horizons.dump()],
             "positions": self.positions,
             "rounds": self.rounds,
             "used": self.used,
@@ -245,21 +318,25 @@ class Ensemble:
         insist_members(members)
         if not isinstance(seasons, Seasons) or not 1 <= len(dumped["views"]) <= 2:
             raise InputError("an ensemble has no seasons, or no view")
-        views = [View.restore(one, seasons, dumped["n_given"]) for one in dumped["views"]]
+        horizon = count(dumped["horizon"], "horizon", most=LONGEST_HORIZON)
+        horizons = (horizon, 1)[: len(dumped["views"])]
+        views = [
+            View.restore(one, seasons, dumped["n_given"], ahead)
+            for one, ahead in zip(dumped["views"], horizons, strict=True)
+        ]
         if len({view.graph.n_tasks for view in views}) != 1:
             raise InputError("the views of an ensemble belong to different streams")
-        ensemble = cls(views, members, seasons, bool(dumped["sharing"]))
+        ensemble = cls(views, members, seasons, bool(dumped["sharing"]), horizon)
         for runners, held in zip(ensemble.runners, dumped["runners"], strict=True):
             if runners.keys() != held.keys():
                 raise InputError(f"the members are {', '.join(runners)}; the saved ones are {', '.join(held)}")
             for name, runner in runners.items():
                 runner.restore(held[name])
-        for name, fresh in ensemble.mixture._asdict().items():
-            insist_numbers(dumped["mixture"][name], name, fresh.shape)
-        ensemble.mixture = Mixture(**dumped["mixture"])
-        prior, errors = ensemble.mixture.prior, ensemble.mixture.errors
-        if not ((prior > 0.0).all() and (errors[:SEEN] > 0.0).all() and (errors[SEEN] >= 0.0).all()):
-            raise InputError("the mixture has errors or weights that are not above 0")
+        ensemble.mixture = restored_mixture(dumped["mixture"], ensemble.mixture)
+        if len(dumped["horizons"]) != (ensemble.horizons is not None):
+            raise InputError(f"the ensemble forecasts {horizon} rounds ahead; what was saved does otherwise")
+        if ensemble.horizons is not None:
+            ensemble.horizons.restore(dumped["horizons"][0])
         ensemble.rounds = count(dumped["rounds"], "rounds of the ensemble", least=0, most=LARGEST_COUNT)
         if any(view.panel.totals[ROUNDS] != ensemble.rounds for view in views):
             raise InputError(f"the ensemble has learned {ensemble.rounds} rounds, its views a different number")

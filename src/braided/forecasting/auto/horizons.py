@@ -21,14 +21,14 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from braided._compiled.clip import clip_features_inplace
 from braided._compiled.delayed import DelayedFilters, delayed_inplace, fresh_delayed, joined
-from braided._compiled.mixture import RATE, SEEN, Mixture, take_over_inplace
+from braided._compiled.mixture import COMMON_SHARE, RATE, SEEN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.targets import Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.members import ROBUST
 from braided.forecasting.auto.seasons import Seasons
+from braided.forecasting.clipping import Clipping
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers
@@ -42,7 +42,7 @@ FAR_RULE_NAMES = (  # in the order of `_compiled.targets`
     "recent mean change of all streams",
 )
 FAR_OF_ALL_STREAMS = FAR_RULE_NAMES[-1:]
-KEPT = ("X", "phases", "squares", "seen", "forecasts", "means", "last", "levels", "are_after_gap")  # arrays
+KEPT = ("X", "phases", "forecasts", "means", "last", "levels", "are_after_gap")  # arrays of the last rounds
 
 
 @final
@@ -81,12 +81,18 @@ class Horizons:
     """Forecasts for h = 2 … H of T streams."""
 
     def __init__(
-        self, horizon: int, n_streams: int, seasons: Seasons, followed: list[str], sharing: bool, are_many: bool
+        self,
+        horizon: int,
+        n_streams: int,
+        seasons: Seasons,
+        followed: Mapping[str, bool],  # the members that look ahead, and whether they are robust
+        sharing: bool,
+        are_many: bool,
     ) -> None:
-        self.n, self.seasons, self.followed, self.n_streams = horizon - 1, seasons, followed, n_streams
-        self.is_robust, self.sharing = True, sharing
+        self.n, self.seasons, self.followed, self.n_streams = horizon - 1, seasons, tuple(followed), n_streams
+        self.is_robust = any(followed.values())
         split = [] if not seasons.lengths else [PHASES] if are_many else [OWN_PHASES, PHASES]
-        self.members = [TARGET, *(one for one in split if sharing or one.by_stream)]
+        self.members = [one for one in (TARGET, *split) if followed and (sharing or one.by_stream)]
         names = self._rule_names
         self._rules = [k for k, name in enumerate(names) if sharing or name not in FAR_OF_ALL_STREAMS]
         self.names = [*followed, *(one.name for one in self.members), *(names[k] for k in self._rules)]
@@ -95,8 +101,9 @@ class Horizons:
         self.filters = {
             one.name: fresh_delayed(self.n, self._n_filters(one, n_streams), d, one.penalty) for one in self.members
         }
-        self.mixtures: list[Mixture] = []
-        self.squares, self.seen = np.zeros((self.n, n_streams, d)), np.zeros((self.n, n_streams))
+        common = COMMON_SHARE if sharing else 0.0
+        self.mixtures = [fresh_mixture(np.ones(len(self.names)), n_streams, common) for _ in range(self.n)]
+        self.clippings = [Clipping.blank(n_streams, d) for _ in range(self.n)]
         self.X = far.X  # of the last H − 1 rounds, like all that follows
         self.phases: Ints = np.zeros((self.n, self.n), np.int64)
         self.forecasts: Floats = np.full((self.n, self.n, n_streams, len(self.names)), np.nan)
@@ -166,8 +173,7 @@ class Horizons:
     def _clip(self, far: Far, n: int, learns: bool) -> None:
         streams = np.tile(np.arange(self.n_streams), n)
         for k in range(self.n):
-            X = far.X[k, -n:].reshape(n * self.n_streams, -1)
-            clip_features_inplace(X, self.squares[k], self.seen[k], streams, learns)
+            self.clippings[k].clip_inplace(far.X[k, -n:].reshape(n * self.n_streams, -1), streams, learns)
 
     def _mix(
         self, far: Far, phases: Ints, followed: dict[str, Floats], came: Ahead, learns: bool, learns_weights: bool
@@ -198,6 +204,11 @@ class Horizons:
             mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns and learns_weights, mean[k], deviation[k])
         return Later(mean, deviation), forecasts, means
 
+    @property
+    def resets(self) -> int:
+        """How often a filter broke down and began again."""
+        return sum(int(filters.resets.sum()) for filters in self.filters.values())
+
     def take_weights(self, before: Horizons, ratio: Floats) -> None:
         """Go on with the weights of horizons with the same members."""
         for mixture, old in zip(self.mixtures, before.mixtures, strict=True):
@@ -212,7 +223,8 @@ class Horizons:
                 self.filters[member.name] = joined(self.filters[member.name], more)
         self.mixtures = [mixture.with_stream() for mixture in self.mixtures]
         self.X = np.pad(self.X, ((0, 0), (0, 0), (0, 1), (0, 0)))
-        self.squares, self.seen = np.pad(self.squares, ((0, 0), (0, 1), (0, 0))), np.pad(self.seen, ((0, 0), (0, 1)))
+        for clipping in self.clippings:
+            clipping.join()
         self.forecasts = np.pad(self.forecasts, ((0, 0), (0, 0), (0, 1), (0, 0)), constant_values=np.nan)
         self.means = np.pad(self.means, ((0, 0), (0, 0), (0, 0), (0, 1)))
         self.last = np.pad(self.last, ((0, 0), (0, 1)), constant_values=np.nan)
@@ -224,6 +236,7 @@ class Horizons:
         return {
             **{name: getattr(self, name) for name in KEPT},
             "filters": {name: filters._asdict() for name, filters in self.filters.items()},
+            "clippings": self.clippings,
             "mixtures": [mixture._asdict() for mixture in self.mixtures],
         }
 
@@ -241,6 +254,10 @@ class Horizons:
             setattr(self, name, dumped[name])
         if dumped["filters"].keys() != self.filters.keys() or len(dumped["mixtures"]) != self.n:
             raise InputError("the filters or mixtures of later rounds are not those of the horizons")
+        shapes = [clipping.squares.shape for clipping in self.clippings]
+        if [isinstance(one, Clipping) and one.squares.shape for one in dumped["clippings"]] != shapes:
+            raise InputError("the typical sizes of later rounds are of other streams or features")
+        self.clippings = list(dumped["clippings"])
         for name, fresh in self.filters.items():
             held = DelayedFilters(**dumped["filters"][name])
             for field in ("weights", "covariance", "totals", "errors"):

@@ -25,11 +25,11 @@ class Stretch(NamedTuple):
     given: Floats  # (n, T, E) what else is known when a round is forecast
     is_after_gap: Flags  # (n,)
     is_day_off: Flags  # (n,) weekends and holidays
+    targets: Ints  # (n, H) local times of each round and of those after it, as they are expected
 
     def rows(self, which: slice) -> Stretch:
         """Return some of the rounds."""
-        stamps, values, given, is_after_gap, is_day_off = self
-        return Stretch(stamps[which], values[which], given[which], is_after_gap[which], is_day_off[which])
+        return Stretch(*(array[which] for array in self))
 
 
 @final
@@ -48,7 +48,7 @@ class Surroundings:
             self.units[:, k] = known.mean() if len(known) else 0.0, spread if spread > 0.0 else 1.0
 
     def stretch(
-        self, times: Ints, local: Ints, values: Floats, extras: Floats, clock: Clock, is_dated: bool
+        self, times: Ints, local: Ints, targets: Ints, values: Floats, extras: Floats, clock: Clock, is_dated: bool
     ) -> Stretch:
         """Return rounds with all that is known of them; the first of the times is that of the round before."""
         centre, scale = self.units
@@ -59,7 +59,7 @@ class Surroundings:
             flags = holidays_of(local, self.region)
             given.append(np.repeat(flags[:, None], values.shape[1], axis=1))
             is_day_off |= flags[:, 0] > 0.0
-        return Stretch(local[1:], values, np.concatenate(given, axis=2), is_after_gap, is_day_off)
+        return Stretch(local[1:], values, np.concatenate(given, axis=2), is_after_gap, is_day_off, targets)
 
 
 def holidays_of(local: Ints, region: str) -> Floats:
