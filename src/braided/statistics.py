@@ -112,7 +112,8 @@ def paired_over_blocks(first: ArrayLike, second: ArrayLike, counts: ArrayLike) -
     """Compare sums of squared errors of two methods over time, bin by bin, with the number of errors in each bin.
 
     Bins, in order of time, are merged into at most 32 blocks of nearly equal counts; with fewer than eight blocks, no
-    difference is sure.
+    difference is sure. Where the difference of a block resembles that of the block before, there are fewer independent
+    ones; as errors of any size may grow or have a season, differences are compared relative to the block's errors.
     """
     from scipy.special import stdtrit  # slow to import, and only needed here
 
@@ -124,19 +125,25 @@ def paired_over_blocks(first: ArrayLike, second: ArrayLike, counts: ArrayLike) -
     if not 0.0 < total < np.inf or not other < np.inf:
         return Verdict(np.nan, np.nan, np.nan, False)
     block = _blocks(sizes)
-    differences = np.bincount(block, theirs[sizes > 0.0]) - np.bincount(block, ours[sizes > 0.0])
+    others, own = np.bincount(block, theirs[sizes > 0.0]), np.bincount(block, ours[sizes > 0.0])
+    differences = others - own
     n, room = len(differences), np.inf
     if n >= FEWEST_BLOCKS:
         largest = float(np.abs(differences).max()) or 1.0  # no square overflows below
-        deviations = (differences - differences.mean()) / largest
-        square = float((deviations**2).sum())
-        rho = float(deviations[1:] @ deviations[:-1]) / square + 1.0 / n if square else 0.0
+        square = float((((differences - differences.mean()) / largest) ** 2).sum())
+        rho = _autocorrelation(differences / np.maximum(others, own).clip(np.finfo(float).tiny)) + 1.0 / n
         effective = min(max(n * (1.0 - rho) / (1.0 + rho), 2.0), n) if rho > 0.0 else n
         error = largest * np.sqrt(square / (n - 1) / effective)
         room = n * float(stdtrit(effective - 1.0, 0.5 + SURE / 2.0)) * error
     middle = float(differences.sum())
     gain, low, high = (1.0 - np.sqrt(max(1.0 - one / total, 0.0)) for one in (middle, middle - room, middle + room))
     return Verdict(float(gain), float(low), float(high), bool(abs(middle) > room))
+
+
+def _autocorrelation(values: Floats) -> float:
+    deviations = values - values.mean()
+    square = float(deviations @ deviations)
+    return float(deviations[1:] @ deviations[:-1]) / square if square else 0.0
 
 
 def _blocks(counts: Floats) -> Ints:

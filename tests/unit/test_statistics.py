@@ -124,6 +124,14 @@ def test_blocks_that_resemble_the_one_before_count_for_less():
     assert spells.gain == mixed.gain
 
 
+@pytest.mark.parametrize("scale", [np.geomspace(1.0, 50.0, 64), 1.1 + np.sin(np.arange(64) / 5.0)])
+def test_a_gain_in_every_block_is_found_though_errors_grow_or_have_a_season(scale):
+    rng = np.random.default_rng(4)
+    second = scale * rng.uniform(0.8, 1.2, 64)
+    verdict = paired_over_blocks(second * rng.uniform(0.6, 0.8, 64), second, np.ones(64))
+    assert verdict.is_sure
+
+
 def test_with_fewer_than_eight_blocks_nothing_is_sure():
     for bins in (7, 8):
         first, second, counts = np.zeros(512), np.zeros(512), np.zeros(512)  # the others are empty

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import braided as bd
 from braided.forecasting import zones
-from braided.forecasting.zones import check_timezone, local_stamps
+from braided.forecasting.zones import check_timezone, local_stamps, utc_stamps
 
 ZONES = ["Australia/Melbourne", "Europe/Lisbon", "America/New_York", "Asia/Kathmandu", "UTC"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -105,3 +105,30 @@ def test_a_computer_without_zones_is_told_apart(monkeypatch):
     monkeypatch.setattr(zones, "_names", dict)
     with pytest.raises(bd.InputError, match="no time zone data on this computer: pip install tzdata"):
         check_timezone("Nowhere/Else")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Melbourne", "America/St_Johns", "UTC"])
+def test_back_to_utc(zone):
+    moments = np.arange("2021-01-01T00:30", "2023-01-01", np.timedelta64(7, "h"), dtype="datetime64[us]").astype(
+        np.int64
+    )
+    shown = local_stamps(moments, zone)
+    back = utc_stamps(shown, zone)
+    np.testing.assert_array_equal(local_stamps(back, zone), shown)
+    assert np.mean(back == moments) > 0.998  # all but hours that come twice
+
+
+@pytest.mark.parametrize(("last", "following"), [("2022-10-30", "2022-10-31"), ("2022-03-26", "2022-03-27")])
+def test_days_follow_each_other_though_clocks_change(last, following):
+    days = np.arange(np.datetime64(last) - 60, np.datetime64(last) + 1).astype("datetime64[us]").astype(np.int64)
+    times = utc_stamps(days, "Europe/Berlin")
+    forecaster = bd.Forecaster(timezone="Europe/Berlin")
+    moments = [datetime.fromtimestamp(time / 1e6, UTC) for time in times]
+    values = 5.0 + (days // 86_400_000_000 % 7)[:, None] * [1.0, 2.0]
+    forecaster.update(moments, values, ["a", "b"])
+    expected = utc_stamps(np.array([following], "datetime64[us]").astype(np.int64), "Europe/Berlin")
+    ahead = forecaster.forecast()
+    assert (ahead.times.astype(np.int64) == expected).all()
+    plain = bd.Forecaster()
+    plain.update(days.view("datetime64[us]"), values, ["a", "b"])
+    np.testing.assert_array_equal(ahead.forecast, plain.forecast().forecast)

@@ -195,7 +195,11 @@ class Engine(ABC):
         """Forecast the round after the last, for every task that can be forecast."""
         if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
-        return self._ahead(self.clock.after(self.last_stamp))
+        return self._ahead(self._after(self.last_stamp))
+
+    def _after(self, stamp: int) -> int:
+        """When the round after that of a time is expected."""
+        return self.clock.after(stamp)
 
     def nothing(self) -> Forecasts:
         """Return an empty table of forecasts."""

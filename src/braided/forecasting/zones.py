@@ -52,6 +52,17 @@ def local_stamps(stamps: Ints, timezone: str) -> Ints:
     return stamps + offsets[np.searchsorted(starts, moments, "right") - 1]
 
 
+def utc_stamps(local: Ints, timezone: str) -> Ints:
+    """Return the times in UTC at which the clock of a zone shows `local`; one of two where that comes twice.
+
+    >>> midnights = np.array(["2022-10-30", "2022-10-31"], dtype="datetime64[us]").astype(np.int64)
+    >>> utc_stamps(midnights, "Europe/Berlin").view("datetime64[us]").astype("datetime64[m]")
+    array(['2022-10-29T22:00', '2022-10-30T23:00'], dtype='datetime64[m]')
+    """
+    near = local - (local_stamps(local, timezone) - local)  # a few hours off the change of the clock at most
+    return local - (local_stamps(near, timezone) - near)
+
+
 def check_timezone(timezone: str) -> None:
     """Refuse a name that is not a zone of the IANA database, such as "Europe/Lisbon"."""
     if not isinstance(timezone, str):

@@ -29,7 +29,7 @@ from braided.forecasting.auto.first_rounds import FirstRounds, Part
 from braided.forecasting.auto.newcomers import LONGEST_WAIT, Newcomers
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.auto.surroundings import Stretch, Surroundings
-from braided.forecasting.clock import NEVER, Clock
+from braided.forecasting.clock import DAY, NEVER, Clock
 from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine
@@ -37,7 +37,7 @@ from braided.forecasting.forecasts import Forecasts
 from braided.forecasting.origin import Origin
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
 from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
-from braided.forecasting.zones import local_stamps
+from braided.forecasting.zones import local_stamps, utc_stamps
 from braided.graph import TaskGraph, TaskKey
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers
@@ -224,7 +224,7 @@ class AutoEngine(Engine):
     def _measure(self) -> None:
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
         head = self._head.whole(len(self.columns))
-        self._clock = Clock.measure(self._times(head.stamps))
+        self._clock = self._measured_clock(head.stamps)
         if self.rounds <= HEADS[-1]:  # the clock knows better now which steps are too long
             self.gaps = self.irregular = 0
             self._count_steps(head.stamps, int(head.stamps[0]))
@@ -317,7 +317,7 @@ class AutoEngine(Engine):
             self._add_scores(values, rows, found, made, alone)
         self._count(stamps)
         if 1 < self.rounds < HEADS[0]:
-            self._clock = Clock.measure(self._times(self._head.stamps))
+            self._clock = self._measured_clock(self._head.stamps)
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
         self._newcomers.take_up(values)
@@ -363,9 +363,23 @@ class AutoEngine(Engine):
 
     def _local(self, stamps: Ints) -> Ints:
         """Return times on the clock that seasons follow."""
-        if self.auto.timezone is None or not (self.is_dated and self.origin.is_utc):
-            return stamps
-        return local_stamps(stamps, self.auto.timezone)
+        return stamps if self._zone is None else local_stamps(stamps, self._zone)
+
+    @property
+    def _zone(self) -> str | None:
+        """The time zone to which times are converted, if they are in UTC."""
+        return self.auto.timezone if self.is_dated and self.origin.is_utc else None
+
+    def _measured_clock(self, stamps: Ints) -> Clock:
+        """Measure steps; days and longer ones on the local clock, as some days have 23 or 25 hours."""
+        clock = Clock.measure(self._times(stamps))
+        return clock if clock.step < DAY else Clock.measure(self._times(self._local(stamps)))
+
+    def _after(self, stamp: int) -> int:
+        if self._zone is None or self._clock.step < DAY:
+            return super()._after(stamp)
+        local = self._clock.after(int(self._local(np.array([stamp]))[0]))
+        return int(utc_stamps(np.array([local]), self._zone)[0])
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 
