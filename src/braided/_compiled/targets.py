@@ -61,7 +61,7 @@ class Targets(NamedTuple):
     @classmethod
     def none(cls, n: int, n_seasons: int) -> Self:
         """Return the targets where only the next round is forecast."""
-        return cls(np.empty((n, 0, n_seasons), np.int64), np.empty((n, 1, n_seasons), np.int64))
+        return cls(np.zeros((n, 0, n_seasons), np.int64), np.zeros((n, 1, n_seasons), np.int64))
 
 
 class Far(NamedTuple):

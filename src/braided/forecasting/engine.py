@@ -325,12 +325,21 @@ class Engine(ABC):
         self.gaps, self.irregular = self.gaps + n_gaps, self.irregular + longer - n_gaps
 
     def _forecasts(
-        self, stamps: Ints, places: Ints, actual: Floats, level: Floats, change: Floats, widths: Floats
+        self,
+        stamps: Ints,
+        places: Ints,
+        actual: Floats,
+        level: Floats,
+        change: Floats,
+        widths: Floats,
+        horizons: Ints | None = None,
     ) -> Forecasts:
-        """Return forecasts of changes from a level, with intervals, in the user's units."""
+        """Return forecasts of changes from a level, with intervals, in the user's units; by default of the next round."""
         times = stamps.view("datetime64[us]") if self.is_dated else stamps
         ends = (change, change - widths, change + widths)
-        return Forecasts(times, places, self.tasks, actual, *(self._outward(level + end, places) for end in ends))
+        horizons = np.ones(len(places), np.int64) if horizons is None else horizons
+        numbers = (self._outward(level + end, places) for end in ends)
+        return Forecasts(times, places, horizons, self.tasks, actual, *numbers)
 
     # Saving --------------------------------------------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ from braided.types import Floats, Ints, Times
 
 
 class Forecasts(NamedTuple):
-    """Forecasts, sorted by time and then in the order of the tasks."""
+    """Forecasts, sorted by time, then by horizon, then in the order of the tasks."""
 
-    times: Times  # (n,)
+    times: Times  # (n,) of the values
     places: Ints  # (n,) of the tasks, in `names`
+    horizons: Ints  # (n,) how many rounds ahead; 1 for those of the next round
     names: tuple[TaskKey, ...]
     actual: Floats  # (n,) the value; NaN where it is not known yet
     forecast: Floats  # (n,)
@@ -29,8 +30,8 @@ class Forecasts(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """Return them as columns of a table, such as `pandas.DataFrame(forecasts.columns())`."""
-        numbers = {name: getattr(self, name) for name in ("actual", "forecast", "low", "high")}
-        return {"time": self.times, "stream": self.tasks} | numbers
+        numbers = {name: getattr(self, name) for name in ("forecast", "low", "high", "actual")}
+        return {"stream": self.tasks, "time": self.times, "horizon": self.horizons} | numbers
 
 
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:

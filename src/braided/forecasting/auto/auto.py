@@ -10,7 +10,9 @@ from braided.forecasting.auto.members import Member, insist_members
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.holidays import check_region
 from braided.forecasting.zones import check_timezone
-from braided.validate import insist_kinds, real
+from braided.validate import count, insist_kinds, real
+
+LONGEST_HORIZON = 1000  # rounds
 
 
 @final
@@ -36,6 +38,8 @@ class Auto:
         Whether streams learn from each other; if not, every stream has a mixture of its own.
     robust
         Whether wild values have little weight.
+    horizon
+        How many rounds ahead to forecast: each value is forecast 1, 2, … so many rounds before it comes.
     compares
         Whether a mixture that shares nothing runs alongside, to measure what sharing gains; doubles the time.
 
@@ -53,6 +57,7 @@ class Auto:
     sharing: bool = True
     robust: bool = True
     compares: bool = False
+    horizon: int = 1
 
     def __post_init__(self) -> None:
         if self.members is not None:
@@ -72,3 +77,4 @@ class Auto:
                 f"low (--min) is {self.low:g} and high (--max) is {self.high:g}: give a low that is below high"
             )
         insist_kinds(self, sharing=bool, robust=bool, compares=bool)
+        object.__setattr__(self, "horizon", count(self.horizon, "horizon", most=LONGEST_HORIZON))

@@ -20,11 +20,11 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from braided._compiled.intervals import LOG_FACTOR
+from braided._compiled.intervals import LOG_FACTOR, delayed_widths_inplace
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.copies import find_copies
-from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made, rounds_at_once
+from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made
 from braided.forecasting.auto.first_rounds import FirstRounds, Part
 from braided.forecasting.auto.newcomers import LONGEST_WAIT, Newcomers
 from braided.forecasting.auto.seasons import Seasons
@@ -33,7 +33,7 @@ from braided.forecasting.clock import DAY, NEVER, Clock
 from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine
-from braided.forecasting.forecasts import Forecasts
+from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.origin import Origin
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
 from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
@@ -47,6 +47,7 @@ HEADS_OF_MANY = (5, 20, 100)
 SCORED_FROM = 20  # rounds
 LEAST_VALUES = 2  # at the last head, a tenth of its rounds
 SILENT_AFTER = 11  # rounds without a value
+FORECAST, WIDTH, LAST = range(3)  # of what is pending
 ALONE = "without sharing"  # the contender
 ONE_FILTER = "own past"  # the member that is one filter per stream
 
@@ -68,7 +69,9 @@ class AutoEngine(Engine):
         "quiet": "_quiet",
         "last": "_last",
         "has_changed": "_has_changed",
-        **{name: name for name in ("weights", "copies", "measured_on", "n_measured")},
+        "pending": "_pending",
+        "later_calibration": "_later_calibration",
+        **{name: name for name in ("later_records", "weights", "copies", "measured_on", "n_measured")},
     }
 
     def __init__(
@@ -99,6 +102,10 @@ class AutoEngine(Engine):
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
         self._last_extras: Floats = np.empty((0, n_extras))
         self._samples = 0
+        later = auto.horizon - 1
+        self.later_records = [Record.blank(np.empty(0), (MODEL, NO_CHANGE)) for _ in range(later)]  # of h = 2 … H
+        self._later_calibration: Floats = np.empty((later, 0, 3))
+        self._pending: Floats = np.empty((3, later, later, 0))  # FORECAST, WIDTH, LAST of the last rounds, by horizon
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
         stamps, dated = super()._stamps(times)
@@ -160,14 +167,19 @@ class AutoEngine(Engine):
     def forget_record(self) -> None:
         """Begin a new record of errors, and of the members' weights; what was learned stays."""
         super().forget_record()
+        self.later_records = [Record.blank(one.scale, one.contenders) for one in self.later_records]
         if self.ensemble is not None:
             self.ensemble.used[:] = 0.0
             self.weights = None if self.weights is None else Curve.blank(len(self.ensemble.names))
 
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
-        self.record.join(np.ones(n))
+        for record in self.records:
+            record.join(np.ones(n))
         self._calibration = np.vstack([self._calibration, np.tile([self._log_factor, 0.0, 0.0], (n, 1))])
+        fresh = np.tile([self._log_factor, 0.0, 0.0], (self.auto.horizon - 1, n, 1))
+        self._later_calibration = np.concatenate([self._later_calibration, fresh], axis=1)
+        self._pending = np.pad(self._pending, ((0, 0), (0, 0), (0, 0), (0, n)), constant_values=np.nan)
         self._last = np.append(self._last, np.full(n, np.nan))
         self._has_changed = np.append(self._has_changed, np.zeros(n, np.bool_))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
@@ -177,6 +189,11 @@ class AutoEngine(Engine):
     def ahead(self) -> Forecasts:
         """Forecast the round after the last, for every stream that had a value; nothing after one round only."""
         return self.nothing() if self.rounds == 1 else super().ahead()
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of all horizons."""
+        return [self.record, *self.later_records]
 
     def _is_silent(self) -> Flags:
         return self._quiet >= SILENT_AFTER
@@ -193,8 +210,9 @@ class AutoEngine(Engine):
     ) -> list[Forecasts]:
         values, more = self._arranged(keys, table, extras)
         made: list[Forecasts] = []
-        first, most = 0, rounds_at_once(values.shape[1])
+        first = 0
         while first < len(stamps):
+            most = LARGEST_COUNT if self.ensemble is None else self.ensemble.rounds_at_once
             end = min(len(stamps), first + self._rounds_to_head(), first + most)
             if self._is_measured:
                 end = first + self._newcomers.next_join(values[first:end])
@@ -239,10 +257,11 @@ class AutoEngine(Engine):
         seasons, auto, places = self._seasons(head), self.auto, self.places
         before = int(head.stamps[0]) - self._clock.step
         stretch = self._stretch(head.stamps, head.values[:, places], head.extras[:, places], before)
-        self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble)
+        self.ensemble = Ensemble.start(stretch, seasons, auto, auto.sharing, self.ensemble, auto.horizon)
         if auto.compares:
             self.alone = Ensemble.start(stretch, seasons, auto, False, self.alone)
-        self.record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
+        for record in self.records:
+            record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
         self.measured_on, self.n_measured = self.rounds, len(self.places)
         groups = find_copies(stretch.values, self.ensemble.graph)
         self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
@@ -252,6 +271,8 @@ class AutoEngine(Engine):
         """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
         if len(self.places):
             self._calibration[new, LOG_FACTOR] = self._calibration[self.places, LOG_FACTOR].mean()
+            later = self._later_calibration
+            later[:, new, LOG_FACTOR] = later[:, self.places, LOG_FACTOR].mean(axis=1, keepdims=True)
         self.places = np.append(self.places, new)
         for place in new.tolist():
             del self._newcomers.values[place]
@@ -272,7 +293,9 @@ class AutoEngine(Engine):
         if self.rounds < SCORED_FROM or self.record.contenders == contenders:
             return
         self.record = Record.blank(self.record.scale, contenders)
-        self.record.scale[self.places] = self.ensemble.views[0].units.scale
+        self.later_records = [Record.blank(one.scale, one.contenders) for one in self.later_records]
+        for record in self.records:
+            record.scale[self.places] = self.ensemble.views[0].units.scale
         self.weights = Curve.blank(len(self.ensemble.names))
 
     @property
@@ -287,7 +310,8 @@ class AutoEngine(Engine):
                 ensemble.join(values)
             self._add_to_places(np.array([place]))
             assert self.ensemble is not None
-            self.record.scale[place] = self.ensemble.views[0].units.scale[-1]
+            for record in self.records:
+                record.scale[place] = self.ensemble.views[0].units.scale[-1]
 
     def _learn(self, stamps: Ints, values: Floats, extras: Floats, record: bool) -> Forecasts:
         """Forecast and learn rounds between which nothing is measured and no stream joins."""
@@ -309,19 +333,22 @@ class AutoEngine(Engine):
         has_changed = np.logical_or.accumulate(np.vstack([self._has_changed, moves]), axis=0)
         self._has_changed = has_changed[-1]
         forecast = self._outward(np.where(has_changed[:-1], forecast, last), places)
+        given = self._later(last, has_changed[:-1], values, made)
         rows, columns = np.nonzero(there & ~np.isnan(forecast))
         actual, middle = values[rows, columns], forecast[rows, columns]
         widths = self._intervals(actual - middle, deviation[rows, columns], columns, rows)
         found = self._forecasts(stamps[rows], columns, actual, middle, np.zeros(len(rows)), widths)
+        later = self._found_later(stamps, values, given)
         if made is not None and record and self.rounds >= SCORED_FROM:
             self._add_scores(values, rows, found, made, alone)
+            self._add_later_scores(values, given)
         self._count(stamps)
         if 1 < self.rounds < HEADS[0]:
             self._clock = self._measured_clock(self._head.stamps)
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
         self._newcomers.take_up(values)
-        return found
+        return sorted_together(found, later)
 
     def _count_steps(self, stamps: Ints, before: int) -> None:
         """Count steps that were too long, the first of them once the clock has been measured."""
@@ -356,10 +383,51 @@ class AutoEngine(Engine):
         self.absent += int(np.count_nonzero(~there))
         self.unforecast += int(np.count_nonzero(there)) - len(found.places)
 
+    def _later(self, last: Floats, has_changed: Flags, values: Floats, made: Made | None) -> Floats:
+        """Forecast the rounds after each of n; return what was forecast of these earlier (3, H − 1, n, all columns)."""
+        later, n, columns = self.auto.horizon - 1, *values.shape
+        forecast, deviation = np.full((2, later, n, columns), np.nan)
+        forecast[:] = last
+        if made is not None and later:
+            forecast[:, :, self.places], deviation[:, :, self.places] = made.later
+        forecast = self._outward(np.where(has_changed, forecast, last), self.places)
+        new = np.stack([forecast, np.full(forecast.shape, np.nan), np.broadcast_to(last, forecast.shape)])
+        pending = np.concatenate([self._pending, new], axis=2)
+        given = np.empty(new.shape)
+        for k in range(later):
+            which = np.s_[later - k - 1 : later - k - 1 + n]  # the forecasts made k + 1 rounds before
+            errors = values - pending[FORECAST, k, which]
+            delayed_widths_inplace(
+                self._later_calibration[k], k + 1, pending[WIDTH, k], errors, deviation[k], 1.0 - self.coverage
+            )
+            given[:, k] = pending[:, k, which]
+        self._pending = pending[:, :, n:].copy()
+        return given
+
+    def _found_later(self, stamps: Ints, values: Floats, given: Floats) -> Forecasts:
+        """Return the forecasts of values that were made more than one round before."""
+        k, rows, columns = np.nonzero(~np.isnan(values) & ~np.isnan(given[FORECAST]))
+        forecast, widths, _ = given[:, k, rows, columns]
+        zero = np.zeros(len(rows))
+        return self._forecasts(stamps[rows], columns, values[rows, columns], forecast, zero, widths, k + 2)
+
+    def _add_later_scores(self, values: Floats, given: Floats) -> None:
+        inside = np.isin(np.arange(len(self.columns)), self.places)
+        for k, record in enumerate(self.later_records):
+            forecast, widths, last = given[:, k]
+            rows, columns = np.nonzero(~np.isnan(values) & ~np.isnan(forecast) & inside)
+            one = rows, columns
+            made = self._forecasts(rows, columns, values[one], forecast[one], np.zeros(len(rows)), widths[one])
+            errors = (made.actual[:, None] - np.column_stack([made.forecast, last[one]])) / record.scale[columns, None]
+            held = np.where(np.isnan(made.low), np.nan, (made.low <= made.actual) & (made.actual <= made.high))
+            record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), held, columns, rows, len(values))
+
     def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
         times = np.append(before, stamps)
-        return self._surroundings.stretch(times, self._local(times), values, extras, self._clock, self.is_dated)
+        expected = self._expected(stamps, self.auto.horizon)
+        local = self._local(times), self._local(expected.ravel()).reshape(expected.shape)
+        return self._surroundings.stretch(times, *local, values, extras, self._clock, self.is_dated)
 
     def _local(self, stamps: Ints) -> Ints:
         """Return times on the clock that seasons follow."""
@@ -376,26 +444,41 @@ class AutoEngine(Engine):
         return clock if clock.step < DAY else Clock.measure(self._times(self._local(stamps)))
 
     def _after(self, stamp: int) -> int:
-        if self._zone is None or self._clock.step < DAY:
-            return super()._after(stamp)
-        local = self._clock.after(int(self._local(np.array([stamp]))[0]))
-        return int(utc_stamps(np.array([local]), self._zone)[0])
+        return int(self._expected(np.array([stamp]), 2)[0, 1])
+
+    def _expected(self, stamps: Ints, n: int) -> Ints:
+        """Return times, and when the n − 1 rounds after each are expected (…, n)."""
+        if self._zone is None or self._clock.step < DAY or n == 1:
+            return self._clock.ahead(stamps, n)
+        local = self._clock.ahead(self._local(stamps), n)[..., 1:]
+        after = utc_stamps(local.ravel(), self._zone).reshape(local.shape)
+        return np.concatenate([stamps[..., None], after], axis=-1)
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 
     def _ahead(self, stamp: int) -> Forecasts:
-        stamps, forecast = np.array([stamp]), self._last.copy()
-        deviation = np.full(len(forecast), np.nan)
+        n_ahead = self.auto.horizon
+        stamps, forecast = np.array([stamp]), np.tile(self._last, (n_ahead, 1))
+        deviation = np.full(forecast.shape, np.nan)
         if self.ensemble is not None:
             places = self.places
             nothing = np.full((1, len(places)), np.nan)
             made = self.ensemble.ahead(self._stretch(stamps, nothing, self._last_extras[None, places], self.last_stamp))
-            forecast[places], deviation[places] = made.forecast[0], made.deviation[0]
+            forecast[:, places] = np.concatenate([made.forecast, made.later.mean[:, 0]])
+            deviation[:, places] = np.concatenate([made.deviation, made.later.deviation[:, 0]])
         forecast = self._outward(np.where(self._has_changed, forecast, self._last), self.places)
-        known = np.flatnonzero(~np.isnan(forecast))
-        widths = self._widths_ahead(np.where(np.isnan(deviation[known]), np.nan, 1.0), known) * deviation[known]
-        unknown, zero = np.full(len(known), np.nan), np.zeros(len(known))
-        return self._forecasts(np.full(len(known), stamp), known, unknown, forecast[known], zero, widths)
+        widths = np.full(forecast.shape, np.nan)
+        known = np.flatnonzero(~np.isnan(forecast[0]))
+        relative = np.where(np.isnan(deviation[0, known]), np.nan, 1.0)
+        widths[0, known] = self._widths_ahead(relative, known) * deviation[0, known]
+        for k, calibration in enumerate(self._later_calibration):
+            one = np.s_[k + 1 : k + 2]
+            none = np.full((1, len(self._last)), np.nan)
+            delayed_widths_inplace(calibration, 0, widths[one], none, deviation[one], 1.0 - self.coverage)
+        h, columns = np.nonzero(~np.isnan(forecast))
+        times, unknown = self._expected(stamps, n_ahead)[0][h], np.full(len(h), np.nan)
+        numbers = forecast[h, columns], np.zeros(len(h)), widths[h, columns]
+        return self._forecasts(times, columns, unknown, *numbers, h + 1)
 
     # Saving --------------------------------------------------------------------------------------------------------
 
@@ -443,6 +526,12 @@ class AutoEngine(Engine):
         if np.shape(self._has_changed) != (n,) or self._has_changed.dtype != np.bool_:
             raise InputError("it is not known of each stream whether it has changed")
         insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
+        later = self.auto.horizon - 1
+        insist_numbers(self._later_calibration, "calibration of later rounds", (later, n, 3))
+        insist_numbers(self._pending, "pending forecasts", (3, later, later, n), missing=True)
+        kinds = [isinstance(one, Record) and (len(one.scale), one.contenders) for one in self.later_records]
+        if kinds != [(n, (MODEL, NO_CHANGE))] * later:
+            raise InputError(f"there are {len(kinds)} records of later rounds, or of other streams: {later} are due")
         insist_numbers(self._surroundings.units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
         if self.rounds and not NEVER < self.first_stamp <= self.last_stamp:
@@ -501,6 +590,16 @@ class AutoEngine(Engine):
 
     def _parts_in_words(self) -> str:
         return f"{self.auto}, {len(self.columns)} streams"
+
+
+def sorted_together(one: Forecasts, other: Forecasts) -> Forecasts:
+    """Return both, sorted as `Forecasts` are."""
+    if not len(other.times):
+        return one
+    both = joined([one, other])
+    order = np.lexsort((both.places, both.horizons, both.times))
+    columns = {name: getattr(both, name)[order] for name in Forecasts._fields if name != "names"}
+    return Forecasts(names=both.names, **columns)
 
 
 def last_known(values: Floats, before: Floats) -> tuple[Floats, Floats]:

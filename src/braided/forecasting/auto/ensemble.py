@@ -17,7 +17,7 @@ from braided._compiled.mixture import progressive_inplace as mix_inplace
 from braided._compiled.panel import ROUNDS, Calendar, Described
 from braided._compiled.targets import Far, Targets
 from braided.errors import InputError
-from braided.forecasting.auto.auto import Auto
+from braided.forecasting.auto.auto import LONGEST_HORIZON, Auto
 from braided.forecasting.auto.horizons import Ahead, Horizons, Later, restored_mixture
 from braided.forecasting.auto.members import (
     RULE_NAMES,
@@ -43,7 +43,6 @@ NO_CHANGE_PRIOR = 0.2  # of "no change": on a random walk nothing is better, and
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 NUMBERS_AT_ONCE = 10_000_000  # features, gains and forecasts that are in memory together
 FEATURES_OF_SAMPLE = 200  # at most, roughly
-LONGEST_HORIZON = 1000  # rounds
 OF_ALL_STREAMS = RULE_NAMES[-2:]
 
 
@@ -184,8 +183,8 @@ class Ensemble:
 
     def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
         """Forecast each round before it is learned."""
-        calendar, targets, far, self.positions = self._calendar(rounds)
-        described = [view.describe(calendar, rounds.values, rounds.given, targets, far) for view in self.views]
+        calendar, targets, self.positions = self._calendar(rounds)
+        described = [view.describe(calendar, rounds.values, rounds.given, *targets[view.horizon > 1]) for view in self.views]
         plain, levels = described[0], self.views[0].inward(rounds.values)
         came = None
         if self.horizons is not None:
@@ -198,31 +197,31 @@ class Ensemble:
         later = None
         if self.horizons is not None and came is not None:
             known = levels, plain.last, rounds.is_after_gap
-            later = self.horizons.advance(targets, far, followed, *known, came, learns_weights)
+            later = self.horizons.advance(*targets[True], followed, *known, came, learns_weights)
         return self._made(plain.last, changes, mixed, later)
 
     def ahead(self, rounds: Stretch) -> Made:
         """Forecast one round, whose values are not known yet, and those after it, and learn nothing."""
-        calendar, targets, far, _ = self._calendar(rounds)
-        described = [view.describe_next(calendar, rounds.given, targets, far) for view in self.views]
+        calendar, targets, _ = self._calendar(rounds)
+        described = [view.describe_next(calendar, rounds.given, *targets[view.horizon > 1]) for view in self.views]
         changes, followed = self._forecasts(described, calendar, rounds.is_day_off, True, None)
         mixed = self._mixed(*changes.shape)._replace(by_stream=self.used.copy())
         unchanged = Mixture(*(array.copy() for array in self.mixture))
         mix_inplace(unchanged, changes, described[0].y, mixed)
-        later = None if self.horizons is None else self.horizons.forecast(targets, far, followed)
+        later = None if self.horizons is None else self.horizons.forecast(*targets[True], followed)
         return self._made(described[0].last, changes, mixed, later)
 
-    def _calendar(self, rounds: Stretch) -> tuple[Calendar, Targets, Far, Floats]:
-        """Return where rounds, and those after, lie in seasons, room for features, and the positions to remember."""
+    def _calendar(self, rounds: Stretch) -> tuple[Calendar, dict[bool, tuple[Targets, Far]], Floats]:
+        """Return where rounds lie in seasons, those after with room for their features, and the positions to remember."""
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
         n, n_seasons = len(positions), len(self.seasons.lengths)
-        targets, far = Targets.none(n, n_seasons), Far.fresh(0, n, self.n_streams, n_seasons)
+        ahead = {False: (Targets.none(n, n_seasons), Far.fresh(0, n, self.n_streams, n_seasons))}
         if self.horizons is not None:
             targets = self.seasons.targets(self.seasons.positions(rounds.targets), self.positions)
-            far = self.horizons.room(n)
+            ahead[True] = targets, self.horizons.room(n)
         known = np.maximum.accumulate(np.append(self.positions, positions))  # as in the calendar, however they are cut
-        return calendar, targets, far, known[-len(self.views[0].panel.levels) :]
+        return calendar, ahead, known[-len(self.views[0].panel.levels) :]
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:
         mean, deviation = np.zeros((2, n, n_streams))

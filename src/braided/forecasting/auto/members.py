@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
+from braided._compiled.delayed import fresh_followers
 from braided._compiled.panel import feature_groups
 from braided.errors import InputError, NumericalError
 from braided.forecasting.record import MODEL
@@ -412,7 +413,6 @@ def default_members(
         others,
         replace(others, name="others, residuals", after="tied", sees_residuals=True, looks_ahead=False),
     ]
-    if not are_many:
     if not are_many:
         members += [
             replace(

@@ -94,26 +94,22 @@ class View:
         return Ties(*places, links.data, self.alike, self.seasons.waves, self.seasons.bins, self.seasons.known_from)
 
     def describe(
-        self, calendar: Calendar, values: Floats, given: Floats, targets: Targets | None = None, far: Far | None = None
+        self, calendar: Calendar, values: Floats, given: Floats, targets: Targets, far: Far
     ) -> Described:
         """Return features, rules and targets of rounds of values (n, T), and remember these; fill `far`."""
         n, T = values.shape
         made = self._described(n)
         levels, given = np.ascontiguousarray(self.inward(values)), np.ascontiguousarray(given)  # compiled once
-        targets = targets or Targets.none(n, len(self.seasons.lengths))
-        far = far or Far.fresh(0, n, T, len(self.seasons.lengths))
         describe_rounds_inplace(self.panel, self.ties, calendar, targets, levels, given, made, far)
         self.clipping.clip_inplace(made.X.reshape(n * T, -1), np.tile(np.arange(T), n), learn=True)
         return made
 
-    def describe_next(
-        self, calendar: Calendar, given: Floats, targets: Targets | None = None, far: Far | None = None
-    ) -> Described:
+    def describe_next(self, calendar: Calendar, given: Floats, targets: Targets, far: Far) -> Described:
         """Return the features and rules of the next round, whose values are not known yet; fill the last row of `far`."""
         made = self._described(1)
         back, phase, angle, _ = (array[0] for array in calendar)
         describe_inplace(self.panel, self.ties, back, phase, angle, given[0], made.X[0], made.rules[0])
-        if far is not None and targets is not None:
+        if len(far.X):
             ahead = targets.back[0], targets.phase[0]
             means = np.empty(len(self.seasons.lengths))
             describe_targets_inplace(self.panel, self.ties, *ahead, made.X[0], far, far.X.shape[1] - 1, means)
