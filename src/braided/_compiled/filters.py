@@ -96,7 +96,7 @@ def flush_inplace(P: Floats, G: Floats, losses: Floats, work: Floats) -> None:
 def learn_inplace(
     filters: Filters, task: int, x: Floats, y: float, weight: float, fade: Floats, robust: float, work: Floats
 ) -> tuple[float, float]:
-    """Forget, then learn one sample of a task; its weight, or −1, and the loss of P along g, left at the start of `work`.
+    """Forget, then learn one sample of a task; its weight, or −1, and the loss of P along g, which is left in `work`.
 
     As `correct_inplace` says; `work` is from `room_for`.
     """

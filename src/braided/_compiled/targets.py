@@ -57,7 +57,6 @@ class Targets(NamedTuple):
     back: Ints  # (n, H − 1, S) how many rounds m is before r, for h = 2 … H; 0 where there is no such round
     phase: Ints  # (n, H, S) bin of the phase, for h = 1 … H
 
-
     @classmethod
     def none(cls, n: int, n_seasons: int) -> Self:
         """Return the targets where only the next round is forecast."""
@@ -74,7 +73,9 @@ class Far(NamedTuple):
     def fresh(cls, n_horizons: int, n: int, n_streams: int, n_seasons: int) -> Self:
         """Return room for n rows."""
         n_features, n_rules = FAR_FEATURES + FAR_SEASON_FEATURES * n_seasons, FAR_RULES + FAR_SEASON_RULES * n_seasons
-        return cls(np.zeros((n_horizons, n, n_streams, n_features)), np.full((n_horizons, n, n_streams, n_rules), np.nan))
+        return cls(
+            np.zeros((n_horizons, n, n_streams, n_features)), np.full((n_horizons, n, n_streams, n_rules), np.nan)
+        )
 
 
 @compiled

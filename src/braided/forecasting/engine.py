@@ -204,7 +204,8 @@ class Engine(ABC):
     def nothing(self) -> Forecasts:
         """Return an empty table of forecasts."""
         none = np.empty(0, np.int64)
-        return self._forecasts(none, none, *(np.empty(0) for _ in range(4)))
+        unknown = np.empty(0)
+        return self._forecasts(none, none, unknown, unknown, unknown, unknown)
 
     def forget_record(self) -> None:
         """Begin a new record of errors; what was learned stays."""
@@ -334,7 +335,7 @@ class Engine(ABC):
         widths: Floats,
         horizons: Ints | None = None,
     ) -> Forecasts:
-        """Return forecasts of changes from a level, with intervals, in the user's units; by default of the next round."""
+        """Return forecasts of changes from a level, with intervals, in the user's units; by default 1 round ahead."""
         times = stamps.view("datetime64[us]") if self.is_dated else stamps
         ends = (change, change - widths, change + widths)
         horizons = np.ones(len(places), np.int64) if horizons is None else horizons

@@ -44,4 +44,5 @@ def no_change(rounds: list[Row], time: int | None) -> Forecasts:
     there = np.flatnonzero(~np.isnan(values) & (time is not None))
     nothing = np.full(len(there), np.nan)
     stamps = np.full(len(there), time or 0).view(times.dtype)
-    return Forecasts(stamps, there, tasks, nothing, values[there], nothing, nothing)
+    ahead = np.ones(len(there), np.int64)
+    return Forecasts(stamps, there, ahead, tasks, nothing, values[there], nothing, nothing)

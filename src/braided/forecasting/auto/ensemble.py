@@ -18,7 +18,7 @@ from braided._compiled.panel import ROUNDS, Calendar, Described
 from braided._compiled.targets import Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.auto import LONGEST_HORIZON, Auto
-from braided.forecasting.auto.horizons import Ahead, Horizons, Later, restored_mixture
+from braided.forecasting.auto.horizons import Came, Horizons, Later, restored_mixture
 from braided.forecasting.auto.members import (
     RULE_NAMES,
     LinearRunner,
@@ -184,11 +184,13 @@ class Ensemble:
     def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
         """Forecast each round before it is learned."""
         calendar, targets, self.positions = self._calendar(rounds)
-        described = [view.describe(calendar, rounds.values, rounds.given, *targets[view.horizon > 1]) for view in self.views]
+        described = [
+            view.describe(calendar, rounds.values, rounds.given, *targets[view.horizon > 1]) for view in self.views
+        ]
         plain, levels = described[0], self.views[0].inward(rounds.values)
         came = None
         if self.horizons is not None:
-            came = self.horizons.ahead(levels, plain.last, rounds.is_after_gap)
+            came = self.horizons.came(levels, plain.last, rounds.is_after_gap)
         changes, followed = self._forecasts(described, calendar, rounds.is_day_off, False, came)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
@@ -196,8 +198,7 @@ class Ensemble:
             mix_inplace(self.mixture, changes, levels - plain.last, mixed)
         later = None
         if self.horizons is not None and came is not None:
-            known = levels, plain.last, rounds.is_after_gap
-            later = self.horizons.advance(*targets[True], followed, *known, came, learns_weights)
+            later = self.horizons.advance(*targets[True], followed, came, learns_weights)
         return self._made(plain.last, changes, mixed, later)
 
     def ahead(self, rounds: Stretch) -> Made:
@@ -212,7 +213,7 @@ class Ensemble:
         return self._made(described[0].last, changes, mixed, later)
 
     def _calendar(self, rounds: Stretch) -> tuple[Calendar, dict[bool, tuple[Targets, Far]], Floats]:
-        """Return where rounds lie in seasons, those after with room for their features, and the positions to remember."""
+        """Return where rounds lie in seasons, those after them with room for features, and the positions to remember."""
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
         n, n_seasons = len(positions), len(self.seasons.lengths)
@@ -237,7 +238,7 @@ class Ensemble:
         return Made(forecast, mixed.deviation * scale, view.outward(last), changes, mixed.weights, later)
 
     def _forecasts(
-        self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool, came: Ahead | None
+        self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool, came: Came | None
     ) -> tuple[Floats, dict[str, Floats]]:
         """Return what all members and rules forecast (n, T, K), as changes of the plain levels.
 

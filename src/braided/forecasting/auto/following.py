@@ -39,7 +39,7 @@ class Following:
         return made
 
     def join(self, learner: Learner) -> None:
-        """Make room for one more stream, the last of the learner's; tied, it begins with what its neighbours suggest."""
+        """Make room for one more stream, the last of the learner's; if tied, it begins as its neighbours suggest."""
         weights, squares = self.filters
         n, n_streams, d = self.inputs.shape
         more = fresh_followers(n, 1, d, 1)

@@ -69,9 +69,12 @@ class Later(NamedTuple):
     deviation: Floats  # (H − 1, n, T) typical error so far
 
 
-class Ahead(NamedTuple):
-    """What came, by the horizon at which it was forecast: NaN where it teaches nothing."""
+class Came(NamedTuple):
+    """What came in n rounds, and how far from what was known when it was forecast; NaN where that teaches nothing."""
 
+    levels: Floats  # (n, T)
+    last: Floats  # (n, T) known before each round
+    is_after_gap: Flags  # (n,)
     changes: Floats  # (H − 1, n, T) from the level in the last round known then, if no gap lies between
     moves: Floats  # (H − 1, n, T) from the level known last then
 
@@ -127,8 +130,8 @@ class Horizons:
         far.X[:, : self.n] = self.X
         return far
 
-    def ahead(self, levels: Floats, last: Floats, is_after_gap: Flags) -> Ahead:
-        """Return what came in rounds of levels (n, T), whose last known levels were `last` (n, T)."""
+    def came(self, levels: Floats, last: Floats, is_after_gap: Flags) -> Came:
+        """Return what came in rounds of levels (n, T), before which `last` (n, T) were known."""
         n = len(levels)
         known, gaps = np.concatenate([self.levels, levels]), np.append(self.are_after_gap, is_after_gap).cumsum()
         before = np.concatenate([self.last, last])
@@ -138,29 +141,20 @@ class Horizons:
             then = now - (k + 2)
             changes[k] = np.where((gaps[now] > gaps[then])[:, None], np.nan, known[now] - known[then])
             moves[k] = levels - before[now - 1 - (k + 1)]
-        return Ahead(changes, moves)
+        return Came(levels, last, is_after_gap, changes, moves)
 
     def advance(
-        self,
-        targets: Targets,
-        far: Far,
-        followed: dict[str, Floats],
-        levels: Floats,
-        last: Floats,
-        is_after_gap: Flags,
-        came: Ahead,
-        learns_weights: bool,
+        self, targets: Targets, far: Far, followed: dict[str, Floats], came: Came, learns_weights: bool
     ) -> Later:
         """Forecast n rounds, and learn those whose target came."""
-        n = len(levels)
-        self._clip(far, n, learns=True)
+        self._clip(far, len(came.levels), learns=True)
         phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
-        later, forecasts, means = self._mix(far, phases, followed, came, True, learns_weights)
+        later, forecasts, means = self._mix(far, phases, followed, came, learns_weights)
         self.X, self.phases = far.X[:, -self.n :].copy(), phases[-self.n :]
         self.forecasts, self.means = forecasts[:, -self.n :].copy(), means[:, -self.n :].copy()
-        self.last = np.concatenate([self.last, last])[-self.n :]
-        self.levels = np.concatenate([self.levels, levels])[-self.n - 1 :]
-        self.are_after_gap = np.append(self.are_after_gap, is_after_gap)[-self.n - 1 :]
+        self.last = np.concatenate([self.last, came.last])[-self.n :]
+        self.levels = np.concatenate([self.levels, came.levels])[-self.n - 1 :]
+        self.are_after_gap = np.append(self.are_after_gap, came.is_after_gap)[-self.n - 1 :]
         return later
 
     def forecast(self, targets: Targets, far: Far, followed: dict[str, Floats]) -> Later:
@@ -168,7 +162,8 @@ class Horizons:
         self._clip(far, 1, learns=False)
         phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
         unknown = np.full((self.n, 1, self.n_streams), np.nan)
-        return self._mix(far, phases, followed, Ahead(unknown, unknown), False, False)[0]
+        nothing = Came(unknown[0], unknown[0], np.zeros(1, np.bool_), unknown, unknown)
+        return self._mix(far, phases, followed, nothing, learns_weights=False)[0]
 
     def _clip(self, far: Far, n: int, learns: bool) -> None:
         streams = np.tile(np.arange(self.n_streams), n)
@@ -176,7 +171,7 @@ class Horizons:
             self.clippings[k].clip_inplace(far.X[k, -n:].reshape(n * self.n_streams, -1), streams, learns)
 
     def _mix(
-        self, far: Far, phases: Ints, followed: dict[str, Floats], came: Ahead, learns: bool, learns_weights: bool
+        self, far: Far, phases: Ints, followed: dict[str, Floats], came: Came, learns_weights: bool
     ) -> tuple[Later, Floats, Floats]:
         n = came.changes.shape[1]
         forecasts = np.concatenate([self.forecasts, np.empty((self.n, n, self.n_streams, len(self.names)))], axis=1)
@@ -201,7 +196,7 @@ class Horizons:
         mean, deviation = np.empty((2, *came.moves.shape))
         for k, mixture in enumerate(self.mixtures):
             y = np.ascontiguousarray(came.moves[k])
-            mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns and learns_weights, mean[k], deviation[k])
+            mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns_weights, mean[k], deviation[k])
         return Later(mean, deviation), forecasts, means
 
     @property
@@ -264,7 +259,9 @@ class Horizons:
                 insist_numbers(getattr(held, field), field, getattr(fresh, field).shape)
             insist_integers(held.resets, "resets", fresh.resets.shape, 0, LARGEST_COUNT)
             self.filters[name] = held
-        self.mixtures = [restored_mixture(one, mixture) for one, mixture in zip(dumped["mixtures"], self.mixtures, strict=True)]
+        self.mixtures = [
+            restored_mixture(one, mixture) for one, mixture in zip(dumped["mixtures"], self.mixtures, strict=True)
+        ]
 
 
 def restored_mixture(dumped: Mapping[str, Any], fresh: Mixture) -> Mixture:
@@ -273,6 +270,8 @@ def restored_mixture(dumped: Mapping[str, Any], fresh: Mixture) -> Mixture:
         insist_numbers(dumped[name], name, array.shape)
     mixture = Mixture(**dumped)
     prior, errors, rates = mixture.prior, mixture.errors, mixture.regrets[RATE]
-    if not ((prior > 0.0).all() and (rates > 0.0).all() and (errors[:SEEN] > 0.0).all() and (errors[SEEN] >= 0.0).all()):
+    if not (
+        (prior > 0.0).all() and (rates > 0.0).all() and (errors[:SEEN] > 0.0).all() and (errors[SEEN] >= 0.0).all()
+    ):
         raise InputError("the mixture has errors or weights that are not above 0")
     return mixture

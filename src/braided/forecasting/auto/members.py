@@ -24,8 +24,8 @@ import numpy as np
 from braided._compiled.delayed import fresh_followers
 from braided._compiled.panel import feature_groups
 from braided.errors import InputError, NumericalError
-from braided.forecasting.record import MODEL
 from braided.forecasting.auto.following import Following
+from braided.forecasting.record import MODEL
 from braided.forecasting.rescue import add_or_reset, progressive_or_reset
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.forgetting import Exponential
@@ -300,9 +300,7 @@ class LinearRunner(Runner):
         numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
         samples = X.reshape(n * T, -1), np.where(there, target, 0.0).ravel(), self._filters(rounds), numbers
         room = None if gains is None else gains.reshape(n * T, -1)
-        made, _, breakdowns = progressive_or_reset(
-            self.learner, *samples, there.astype(np.float64).ravel(), gains=room
-        )
+        made, _, breakdowns = progressive_or_reset(self.learner, *samples, there.astype(np.float64).ravel(), gains=room)
         self.breakdowns += breakdowns
         return made.reshape(n, T) * scale + base, X
 

@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
 
     def rows(self, which: slice) -> Stretch:
         """Return some of the rounds."""
-        return Stretch(*(array[which] for array in self))
+        return self._make(array[which] for array in self)
 
 
 @final

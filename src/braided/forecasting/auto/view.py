@@ -93,9 +93,7 @@ class View:
         places = links.indptr.astype(np.int64), links.indices.astype(np.int64)
         return Ties(*places, links.data, self.alike, self.seasons.waves, self.seasons.bins, self.seasons.known_from)
 
-    def describe(
-        self, calendar: Calendar, values: Floats, given: Floats, targets: Targets, far: Far
-    ) -> Described:
+    def describe(self, calendar: Calendar, values: Floats, given: Floats, targets: Targets, far: Far) -> Described:
         """Return features, rules and targets of rounds of values (n, T), and remember these; fill `far`."""
         n, T = values.shape
         made = self._described(n)
@@ -105,7 +103,7 @@ class View:
         return made
 
     def describe_next(self, calendar: Calendar, given: Floats, targets: Targets, far: Far) -> Described:
-        """Return the features and rules of the next round, whose values are not known yet; fill the last row of `far`."""
+        """Return features and rules of the next round, whose values are not known yet; fill the last row of `far`."""
         made = self._described(1)
         back, phase, angle, _ = (array[0] for array in calendar)
         describe_inplace(self.panel, self.ties, back, phase, angle, given[0], made.X[0], made.rules[0])

@@ -47,7 +47,11 @@ class FilterSolver:
     @property
     def gain_size(self) -> int:
         """The number of weights of a filter; 0 where the policy allows no gains."""
-        return self.setting.forgetting.has_gains * self.setting.n_features * (self.setting.graph.n_tasks if self.is_joint else 1)
+        return (
+            self.setting.forgetting.has_gains
+            * self.setting.n_features
+            * (self.setting.graph.n_tasks if self.is_joint else 1)
+        )
 
     def steps(self, clock: Clock) -> Steps:
         """Return what happens before each sample of a chunk."""
