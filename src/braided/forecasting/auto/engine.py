@@ -230,7 +230,7 @@ class AutoEngine(Engine):
             self._count_steps(head.stamps, int(head.stamps[0]))
         there = np.count_nonzero(~np.isnan(head.values), axis=0)
         enough = np.flatnonzero(there >= max(LEAST_VALUES, min(self.rounds, HEADS[-1]) // 10))
-        new = np.setdiff1d(enough, self.places)
+        new = self._by_name(np.setdiff1d(enough, self.places))
         if not self.places.size + new.size:
             self._head.keep_last(LONGEST_WAIT, len(self.columns))
             return
@@ -247,6 +247,10 @@ class AutoEngine(Engine):
         groups = find_copies(stretch.values, self.ensemble.graph)
         self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
+
+    def _by_name(self, places: Ints) -> Ints:
+        """Order columns by name: the order in which they came depends on how rounds are cut."""
+        return np.array(sorted(places.tolist(), key=lambda place: repr(self.columns[place])), np.int64)
 
     def _add_to_places(self, new: Ints) -> None:
         """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
@@ -282,7 +286,9 @@ class AutoEngine(Engine):
 
     def _let_join(self) -> None:
         """Let streams join that have enough values."""
-        for place, values in self._newcomers.ready():
+        ready = dict(self._newcomers.ready())
+        for place in self._by_name(np.array([*ready], np.int64)).tolist():
+            values = ready[place]
             for ensemble in filter(None, (self.ensemble, self.alone)):
                 ensemble.join(values)
             self._add_to_places(np.array([place]))
@@ -295,7 +301,7 @@ class AutoEngine(Engine):
         last, self._last = last_known(values, self._last)
         known, self._last_extras = last_known(extras, self._last_extras)
         if not self._is_measured:
-            self._head.parts.append(Part(stamps, values, known))
+            self._head.parts.append(Part(stamps, values.copy(), known))  # the caller may reuse the array
         forecast, deviation = last.copy(), np.full(values.shape, np.nan)
         made, alone = None, None
         if self.ensemble is not None:
