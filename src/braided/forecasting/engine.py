@@ -30,7 +30,7 @@ from braided.forecasting.record import CONTENDERS, Record
 from braided.forecasting.units import LARGEST_LEVEL, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners.parts.samples import plain_time
-from braided.types import Flags, Floats, Ints
+from braided.types import Flags, Floats, Ints, Times
 from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers, numbers, share
 
 MADE_BY_HAND = Origin()
@@ -46,6 +46,7 @@ class Engine(ABC):
     `_count` and `_forecasts`, and calls `_join` when a task joins.
     """
 
+    no_forecast: ClassVar[str] = "no value in the last round"  # why `ahead` leaves a stream out
     saved: ClassVar[dict[str, str]] = {  # what is saved of the state, by name, and the attribute that holds it
         **{name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)},
         "calibration": "_calibration",
@@ -338,9 +339,12 @@ class Engine(ABC):
         self, stamps: Ints, places: Ints, actual: Floats, level: Floats, change: Floats, widths: Floats
     ) -> Forecasts:
         """Return forecasts of changes from a level, with intervals, in the user's units."""
-        times = stamps.view("datetime64[us]") if self.is_dated else stamps
         ends = (change, change - widths, change + widths)
-        return Forecasts(times, places, self.tasks, actual, *(self._outward(level + end, places) for end in ends))
+        levels = (self._outward(level + end, places) for end in ends)
+        return Forecasts(self._times(stamps), places, self.tasks, actual, *levels)
+
+    def _times(self, stamps: Ints) -> Times:
+        return stamps.view("datetime64[us]") if self.is_dated else stamps
 
     # Saving --------------------------------------------------------------------------------------------------------
 
