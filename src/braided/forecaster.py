@@ -80,8 +80,17 @@ class Forecaster:
     ) -> None:
         if len(bounds) != 2:
             raise InputError(f"bounds is {bounds!r:.80}: give the lowest and the highest value, or None")
-        chosen = None if members is None else tuple(members)
-        auto = Auto(chosen, _lengths(season), timezone, holidays, *bounds, sharing=sharing, compares=compare)
+        low, high = bounds
+        auto = Auto(
+            members=None if members is None else tuple(members),
+            seasons=_lengths(season),
+            timezone=timezone,
+            holidays=holidays,
+            low=low,
+            high=high,
+            sharing=sharing,
+            compares=compare,
+        )
         self.settings = Settings((method,), auto, coverage=interval)
         self._engine: Engine | None = None
 

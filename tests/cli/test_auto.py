@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -12,7 +11,8 @@ import pytest
 import braided as bd
 from braided.cli import main
 from braided.forecasting.auto import AutoEngine
-from tests.auto import walks
+from tests.auto import FEW, walks
+from tests.cli.kills import stopped_after
 from tests.runs.tables import field, lines_of, written
 
 
@@ -165,21 +165,24 @@ def test_a_run_of_lines_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monke
     lines = lines_of(field(steps=40))
     code, expected, _ = called(monkeypatch, capsys, "live", "--save", tmp_path / "whole", lines=lines)
     assert code == 0
-    command = [sys.executable, "-m", "braided", "live", "--save", str(tmp_path / "model")]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        process.stdin.write("\n".join([*lines[:cut], "nonsense", ""]))
-        process.stdin.flush()
-        while f"line {cut + 1} " not in process.stderr.readline():  # until all lines before it are taken
-            pass
-        process.terminate()
-        printed, said = process.communicate()
-    assert process.returncode == 130
+    printed, _ = stopped_after(lines[:cut], "--save", tmp_path / "model")
     code, more, said = called(monkeypatch, capsys, "live", "--save", tmp_path / "model", lines=lines[cut:])
     assert code == 0, said
-    assert "going on from" in said
+    assert "continuing from" in said
     assert printed + more == expected
     assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_forecast_says_of_which_streams_too_little_is_known(tmp_path, monkeypatch, capsys):
+    times, values, tasks = walks(30)
+    values[:, 2] = np.nan
+    for rounds, missing in ((1, "'s0', 's1', 's2'"), (30, "'s2'")):
+        engine = AutoEngine(FEW)
+        engine.advance(times[:rounds], values[:rounds], tasks)
+        bd.save(engine, tmp_path / "model")
+        code, printed, said = called(monkeypatch, capsys, "forecast", tmp_path / "model", "--format", "csv")
+        assert (code, said) == (0, f"no forecast for {missing}: too few values so far\n")
+        assert printed.count("\n") == 1 + len(engine.ahead().tasks)
 
 
 def test_methods_list_auto(monkeypatch, capsys):

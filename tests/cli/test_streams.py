@@ -20,6 +20,7 @@ from braided.cli.live import Notes
 from braided.cli.options import BUILT_IN
 from braided.datasets import EMBEDDED
 from braided.report import Summary
+from tests.cli.kills import stopped_after
 from tests.cli.test_cli import braided
 from tests.runs.bad_lines import mixed
 from tests.runs.tables import LEARNERS, field, written
@@ -198,7 +199,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes(tmp_path, form):
         process.wait()
         again = braided(*command, "--out", out.name, cwd=tmp_path)
         assert again.returncode == 0, again.stderr
-        assert "The run went on and took" in again.stdout or "The run was finished before" in again.stdout
+        assert "The run continued and took" in again.stdout or "The run was finished before" in again.stdout
         assert (out / f"forecasts.{form}").read_bytes() == expected
         assert sorted(path.name for path in out.iterdir()) == sorted(
             path.name for path in (tmp_path / "whole").iterdir()
@@ -270,22 +271,13 @@ def test_a_run_that_is_killed_politely_goes_on_to_the_same_bytes(tmp_path, monke
     lines = lines_of(40, form)
     code, expected, _ = fed(monkeypatch, capsys, lines, *options, tmp_path / "whole")
     assert code == 0
-    command = [sys.executable, "-m", "braided", "live", *options, str(tmp_path / "model")]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        process.stdin.write("\n".join([*lines[:cut], "nonsense", ""]))
-        process.stdin.flush()
-        while f"line {cut + 1} " not in process.stderr.readline():  # until all lines before it are taken
-            pass
-        process.terminate()
-        printed, said = process.communicate()
-    assert process.returncode == 130
+    printed, said = stopped_after(lines[:cut], *options, tmp_path / "model")
     assert f"stopped after {cut + 1} lines, 1 bad" in said
     rest = [*lines[: form == "csv"], *lines[cut:]]
     code, more, said = fed(monkeypatch, capsys, rest, *options, tmp_path / "model")
     assert code == 0
     what = "30 rounds to 2012-01-01 02:25" if form == "json" else "5 rounds of the warm-up to 2012-01-01 00:20"
-    assert f"going on from {tmp_path / 'model'} (--fresh starts again): {what}" in said
+    assert f"continuing from {tmp_path / 'model'} (--fresh starts again): {what}" in said
     header = "time,stream,forecast,low,high\n" if form == "csv" else ""
     assert printed + more.removeprefix(header) == expected
     assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -312,12 +304,12 @@ def test_a_run_of_lines_goes_on_from_the_model_that_is_there(tmp_path, monkeypat
     assert fed(monkeypatch, capsys, lines[160:], *options)[0] == 0
     assert bd.load(model).rounds == 60
     code, _, said = fed(monkeypatch, capsys, lines[:160], *options, "--fresh")
-    assert (code, bd.load(model).rounds, "going on" in said) == (0, 40, False)
+    assert (code, bd.load(model).rounds, "continuing" in said) == (0, 40, False)
     other = tmp_path / "other"
     other.write_bytes(model.read_bytes())
     code, _, said = fed(monkeypatch, capsys, lines[160:], "--model", model, "--save", other)
     assert (code, bd.load(other).rounds) == (0, 60)
-    assert f"going on from {other} instead of --model" in said
+    assert f"continuing from {other} instead of --model" in said
 
 
 def test_a_warm_up_is_kept_at_the_end_of_input_and_is_not_a_model(tmp_path, monkeypatch, capsys):

@@ -35,6 +35,9 @@ def test_it_prints_methods_by_panels_and_writes_the_same_into_its_folder(finishe
     assert "LightGBM" not in printed
     assert (folder / "out" / "index.html").is_file()
     assert (folder / "out" / "suite.csv").read_text("utf-8").startswith("panel,method,stream,")
+    names = "best-rule,single,run,auto-alone,auto"
+    again = f"braided study --suite forecasting --data FILE --methods {names} --timezone Europe/Dublin\n"
+    assert again in report
 
 
 def test_it_replaces_its_own_files_and_no_others(finished):
@@ -53,6 +56,10 @@ def test_it_replaces_its_own_files_and_no_others(finished):
     [
         (("--suite", "forecasting", "--windows", "3"), "--windows has no meaning with --suite"),
         (("--without-peers",), "--without-peers has no meaning without --suite"),
+        (
+            ("--suite", "forecasting", "--methods", "ridge-var", "--without-peers"),
+            "--without-peers has no meaning with --methods: leave it out",
+        ),
         (("--timezone", "UTC"), "--timezone has no meaning without --suite"),
         (("--suite", "forecasting", "--methods", "mt-wrls"), "the suite has no method 'mt-wrls'"),
         (("--suite", "forecasting", "--data", "us-income"), "did you mean 'us-incomes'?"),

@@ -15,6 +15,7 @@ from braided.runs.start import chosen
 from braided.state import dumps
 from braided.tables import open_rounds
 from tests.auto import FEW, same, walks
+from tests.runs.kills import insist_same_bytes_after_kills
 from tests.runs.tables import GIVEN, QUICK, field, lines_of, written
 
 QUICK_AUTO = Settings(auto=FEW)
@@ -53,10 +54,6 @@ def test_the_file_holds_the_forecasts_of_the_engine(tmp_path):
     pd.testing.assert_frame_equal(frame, pd.read_csv(text.forecasts, parse_dates=["time"]), check_dtype=False)
 
 
-class Killed(BaseException):
-    """Nothing handles it, as a kill."""
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("every", [101, 400])
 def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, suffix, every):
@@ -67,27 +64,7 @@ def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, s
         "every": every,
         "batch_rows": 300,
     }
-    whole = go(tmp_path / "whole", **options)
-    survived = 0
-    while True:
-        folder, saves = tmp_path / f"{survived}", []
-
-        def save(model, path, saves=saves, survived=survived):
-            bd.save(model, path)
-            saves.append(path)
-            if len(saves) > survived:
-                raise Killed
-
-        with monkeypatch.context() as patch, contextlib.suppress(Killed):
-            patch.setattr("braided.runs.table.save", save)
-            go(folder, **options)
-            break
-        again = go(folder, **options)
-        assert again.how in ("continued", "finished")
-        assert again.forecasts.read_bytes() == whole.forecasts.read_bytes()
-        assert (folder / "model").read_bytes() == (tmp_path / "whole" / "model").read_bytes()
-        survived += 1
-    assert survived >= 3
+    insist_same_bytes_after_kills(lambda folder: go(folder, **options), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 90, 10_000])

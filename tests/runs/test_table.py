@@ -1,6 +1,5 @@
 """From a file to forecasts: what is written, what is kept, and how a run goes on."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from braided.runs.output import ForecastFile, as_csv, as_json, lines_of, tail
 from braided.runs.start import chosen, start
 from braided.runs.table import read_tuning_period
 from braided.tables import open_rounds
+from tests.runs.kills import insist_same_bytes_after_kills
 from tests.runs.tables import GIVEN, QUICK, field, written
 
 
@@ -60,10 +60,6 @@ def test_csv_and_parquet_say_the_same(finished, tmp_path):
         np.testing.assert_array_equal(last["forecast"], one["forecast"].to_numpy()[-50:])
 
 
-class Killed(BaseException):
-    """Nothing handles it, as a kill."""
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("every", [101, 400])
 @pytest.mark.slow
@@ -75,27 +71,7 @@ def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, s
         "every": every,
         "batch_rows": 300,
     }
-    whole = go(tmp_path / "whole", **options)
-    survived = 0
-    while True:
-        folder, saves = tmp_path / f"{survived}", []
-
-        def save(model, path, saves=saves, survived=survived):
-            bd.save(model, path)
-            saves.append(path)
-            if len(saves) > survived:
-                raise Killed
-
-        with monkeypatch.context() as patch, contextlib.suppress(Killed):
-            patch.setattr("braided.runs.table.save", save)
-            go(folder, **options)
-            break
-        again = go(folder, **options)
-        assert again.how in ("continued", "finished")  # the last save is that of a run that is finished
-        assert again.forecasts.read_bytes() == whole.forecasts.read_bytes()
-        assert (folder / "model").read_bytes() == (tmp_path / "whole" / "model").read_bytes()
-        survived += 1
-    assert survived >= 3
+    insist_same_bytes_after_kills(lambda folder: go(folder, **options), tmp_path, monkeypatch)
 
 
 def test_a_finished_run_is_shown_again_and_another_one_refused(finished, tmp_path):

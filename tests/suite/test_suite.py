@@ -9,17 +9,18 @@ from functools import partial
 import numpy as np
 import pytest
 
+from braided.cli.study import SUITE_NAMES
 from braided.datasets import wind_field
 from braided.errors import InputError
 from braided.report import write_suite_report
-from braided.suite import Cell, Past, cuts_of, find_contender, run_suite, suite_panels
+from braided.suite import Cell, Past, cuts_of, find_suite_method, run_suite, suite_panels
 from braided.suite.mixture import mixture_of
 from braided.suite.own import auto_forecasts, run_forecasts
 from braided.suite.panels import by_local_clock
 from braided.suite.past import known_so_far
 from braided.suite.peers import classical, lightgbm, ridge_var
 from braided.suite.rules import rules_of
-from braided.suite.run import CONTENDERS, run_one
+from braided.suite.run import SUITE_METHODS, run_one
 from braided.suite.scores import ratios, scored_values
 from braided.suite.seasons import seasons_of
 from braided.suite.table import write_scores
@@ -195,7 +196,7 @@ def test_auto_has_a_forecast_for_all_that_is_scored():
 
 
 def test_a_package_that_is_not_installed_is_named_with_how_to_install_it():
-    missing = replace(CONTENDERS["lightgbm"], needs="a_package_that_nobody_has")
+    missing = replace(SUITE_METHODS["lightgbm"], needs="a_package_that_nobody_has")
     cell = run_one(missing, Past(panel(), cuts_of(STEPS)))
     assert np.isnan(cell.error)
     assert cell.note == "pip install 'braided[peers]'"
@@ -216,7 +217,7 @@ def test_the_best_rule_is_named_and_scores_are_the_same_for_any_number_of_jobs(t
 def test_streams_that_a_slow_peer_leaves_out_have_no_score(monkeypatch):
     pytest.importorskip("statsforecast", reason="the extra `peers` is not installed")
     monkeypatch.setitem(classical.STREAMS, "ETS", 2)
-    cell = run_one(CONTENDERS["auto-ets"], Past(panel(), cuts_of(STEPS)))
+    cell = run_one(SUITE_METHODS["auto-ets"], Past(panel(), cuts_of(STEPS)))
     assert cell.note == "2 of 3 streams"
     assert np.isnan(cell.ratios).tolist() == [False, True, False]
 
@@ -233,9 +234,13 @@ def test_arima_between_cuts_forecasts_as_it_would_after_each_value(n_known, seas
     np.testing.assert_allclose(classical.one_step(piece, "ARIMA", season), expected, rtol=1e-6)
 
 
+def test_help_names_the_methods_of_the_suite():
+    assert SUITE_NAMES.split(", ") == list(SUITE_METHODS)
+
+
 def test_an_unknown_method_or_panel_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="did you mean 'lightgbm'"):
-        find_contender("lightgmb")
+        find_suite_method("lightgmb")
     with pytest.raises(InputError, match="did you mean 'us-incomes'"):
         suite_panels(["us-income"])
     with pytest.raises(InputError, match="no timezone 'Europe/Atlantis'"):
@@ -297,4 +302,11 @@ def test_wind_of_one_field_runs_whole(tmp_path):
     assert page.name == "index.html"
     text = (tmp_path / "report.md").read_text("utf-8")
     for name in names:
-        assert CONTENDERS[name].title in text
+        assert SUITE_METHODS[name].title in text
+
+
+def test_the_report_has_the_command_that_runs_the_same_suite_again(tmp_path):
+    outcomes = run_suite([wind_field(seed=2, steps=60, sites=2)], ["best-rule"])
+    write_suite_report(outcomes, tmp_path, ["--quick", "--timezone", "Europe/Dublin; ls"])
+    again = "--data FILE --methods best-rule --quick --timezone 'Europe/Dublin; ls'\n"
+    assert again in (tmp_path / "report.md").read_text("utf-8")

@@ -39,6 +39,17 @@ def test_what_is_saved_after_any_number_of_rounds_comes_back(rounds):
     np.testing.assert_array_equal(again.advance(*rest).forecast, engine.advance(*rest).forecast)
 
 
+@pytest.mark.parametrize("rounds", [0, 1, 5, 60, 240])
+def test_further_columns_come_back(rounds):
+    extras = np.stack([VALUES**2, np.roll(VALUES, 1, axis=0)], axis=2)
+    engine = AutoEngine(FEW, n_extras=2)
+    engine.advance(TIMES[:rounds], VALUES[:rounds], TASKS, extras[:rounds])
+    again = loads(dumps(engine))
+    assert dumps(again) == dumps(engine)
+    rest = TIMES[rounds:], VALUES[rounds:], TASKS, extras[rounds:]
+    np.testing.assert_array_equal(again.advance(*rest).forecast, engine.advance(*rest).forecast)
+
+
 SPOILT = {  # what does not fit the rest
     "rounds of the head": lambda engine: setattr(engine, "rounds", 3),
     "more rounds than the head": lambda engine: setattr(engine, "rounds", 100),

@@ -251,7 +251,7 @@ def _apply_rules_inplace(panel: Panel, back: Ints, t: int, rules: Floats) -> Non
 
 @compiled
 def absorb_inplace(panel: Panel, ties: Ties, phase: Ints, is_after_gap: bool, row: Floats, y: Floats) -> None:
-    """Take up the levels (T,) of a round, NaN where one is missing; write the changes into y."""
+    """Store the levels (T,) of a round, NaN where missing, and write its changes into y."""
     Z, D, near, tallies, totals = panel.levels, panel.changes, panel.near, panel.tallies, panel.totals
     H, T = Z.shape
     r = int(totals[ROUNDS])

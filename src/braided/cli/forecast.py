@@ -49,5 +49,5 @@ def forecast(
     made = forecaster.ahead()
     silent = [name for name in forecaster.tasks if name not in set(made.tasks)]
     if silent:
-        print(f"no forecast for {listed(silent)}: no value in the last round", file=sys.stderr)
+        print(f"no forecast for {listed(silent)}: {forecaster.no_forecast}", file=sys.stderr)
     print_forecasts(made, form, bool(forecaster.origin.is_utc))

@@ -76,7 +76,7 @@ def live(
             what = "" if isinstance(known, Engine) else " of the warm-up"
             instead = " instead of --model" if start.model not in (None, path) else ""
             rounds = f"{counted(lines.rounds, 'round')}{what} to {lines.last_time}"
-            say(f"going on from {path}{instead} (--fresh starts again): {rounds}")
+            say(f"continuing from {path}{instead} (--fresh starts again): {rounds}")
         _run(lines, save, every, on_error == "stop")
 
 

@@ -114,7 +114,8 @@ class Mixing:
     season: Annotated[
         str,
         typer.Option(
-            help="Seasons in rounds, such as 7,365.25; or none. By default those of the clock: day and week, or year.",
+            help="Seasons in rounds, such as 7,365.25; or none. By default those of the clock: day and week, week and "
+            "year, or year.",
         ),
     ] = ""
     timezone: Annotated[
@@ -136,8 +137,14 @@ class Mixing:
         from braided.forecasting.auto import Auto
 
         seasons = None if not self.season else () if self.season == "none" else tuple(map(_length, split(self.season)))
-        told = None, seasons, self.timezone, self.holidays, self.low, self.high
-        return Auto(*told, compares=self.compare)
+        return Auto(
+            seasons=seasons,
+            timezone=self.timezone,
+            holidays=self.holidays,
+            low=self.low,
+            high=self.high,
+            compares=self.compare,
+        )
 
 
 def _length(text: str) -> float:

@@ -12,7 +12,7 @@ from braided.cli import options as opt
 from braided.cli.console import progress, show_record
 from braided.printable import printable
 
-TOOK = {"begun": "took", "continued": "went on and took", "finished": "was finished before; this took"}
+TOOK = {"begun": "took", "continued": "continued and took", "finished": "was finished before; this took"}
 
 
 @opt.grouped

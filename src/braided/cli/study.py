@@ -25,6 +25,8 @@ QUICK = (*QUICK_LEARNERS, "no-change", "last-change", "mean-change")
 QUICK_WINDOWS = 4
 STUDIED = ("la-haute-borne", "us-incomes")
 STUDY_OUT = Path("braided-study")
+# Written out, as braided.suite is slow to import.
+SUITE_NAMES = "best-rule, single, run, auto-alone, auto, lightgbm, ridge-var, auto-ets, auto-arima"
 OF_THE_EXPERIMENT, OF_THE_SUITE = ("windows", "seed", "fresh"), ("without_peers", "timezone")  # options of one only
 
 
@@ -34,14 +36,18 @@ def study(
         list[str] | None,
         typer.Option(
             help=f"{BUILT_IN}, or a CSV or Parquet file as `run` takes it; may be repeated. "
-            f"Default: {', '.join(STUDIED)}."
+            f"Default: {', '.join(STUDIED)}; with --suite, the four real panels."
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results and the report; braided-study, or braided-suite.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Names, separated by commas; all by default, nine with --quick. See `braided methods`.")
+        str,
+        typer.Option(
+            help="Names, separated by commas; all by default, nine with --quick. See `braided methods`; with --suite: "
+            f"{SUITE_NAMES}."
+        ),
     ] = "",
     suite: Annotated[
         Literal["forecasting"] | None,
@@ -50,7 +56,10 @@ def study(
     windows: Annotated[int | None, typer.Option(help="Windows at most; 30 by default, 4 with --quick.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Of the windows drawn, and of the synthetic data.", min=0)] = 0,
     jobs: Jobs = -1,
-    quick: Annotated[bool, typer.Option("--quick", help="A few windows and methods: a first look.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A first look: a few windows and methods; with --suite, the first 1,000 rounds."),
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the results of these data, and start again.")] = False,
     without_peers: Annotated[
         bool, typer.Option("--without-peers", help="Of the suite: leave other packages and methods out.")
@@ -70,7 +79,7 @@ def study(
     from braided.study import plan_for
     from braided.study.plan import WINDOWS
 
-    _insist_meaning(context, suite)
+    _insist_meaning(context, suite, methods)
     if suite is not None:
         run_forecasting(data or [], split(methods), out or SUITE_OUT, jobs, quick, not without_peers, timezone)
         return
@@ -96,10 +105,12 @@ def study(
     print(f"\nThe study took {perf_counter() - began:.0f} s. Report: {printable(page.resolve())}")
 
 
-def _insist_meaning(context: typer.Context, suite: str | None) -> None:
+def _insist_meaning(context: typer.Context, suite: str | None, methods: str) -> None:
     """Refuse options that the suite has no use for, or that are for the suite only."""
     if suite:
         insist_not_given(context, OF_THE_EXPERIMENT, "with --suite: leave it out")
+        if methods:
+            insist_not_given(context, ("without_peers",), "with --methods: leave it out")
     else:
         insist_not_given(context, OF_THE_SUITE, "without --suite: add --suite forecasting, or leave it out")
 

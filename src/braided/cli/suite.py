@@ -20,13 +20,13 @@ def run_forecasting(
     """Run the suite, print its tables, and write them into a folder."""
     from braided.report import insist_own_pages, write_suite_report
     from braided.report.suite.tables import findings, tables
-    from braided.suite import CONTENDERS, find_contender, run_suite, suite_panels
+    from braided.suite import SUITE_METHODS, find_suite_method, run_suite, suite_panels
     from braided.suite.table import MARK, write_scores
 
     began = perf_counter()
-    names = methods or tuple(name for name, one in CONTENDERS.items() if peers or one.kind != "peer")
+    names = methods or tuple(name for name, one in SUITE_METHODS.items() if peers or one.kind != "peer")
     for name in names:
-        find_contender(name)
+        find_suite_method(name)
     workers(jobs)  # refused before anything is written
     panels = suite_panels(data, timezone, quick)
     insist_apart([Path(name) for name in data if Path(name).exists()], [out / SUITE_TABLE])
@@ -36,7 +36,8 @@ def run_forecasting(
         with progress() as advance:
             outcomes = run_suite(panels, names, jobs, lambda what, share: advance(printable(what), share))
         write_scores(outcomes, out / SUITE_TABLE)
-        page = write_suite_report(outcomes, out)
+        again = ["--quick"] * quick + ([] if timezone is None else ["--timezone", timezone])
+        page = write_suite_report(outcomes, out, again)
     shown = [table for table in tables(outcomes) if table.group != "other"]
     screen = console(max(LEAST_WIDTH, *map(width_of, shown)))
     for table in shown:

@@ -30,7 +30,7 @@ from braided.forecasting.record import CONTENDERS, Record
 from braided.forecasting.units import LARGEST_LEVEL, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners.parts.samples import plain_time
-from braided.types import Flags, Floats, Ints
+from braided.types import Flags, Floats, Ints, Times
 from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers, numbers, share
 
 MADE_BY_HAND = Origin()
@@ -46,6 +46,7 @@ class Engine(ABC):
     `_count` and `_forecasts`, and calls `_join` when a task joins.
     """
 
+    no_forecast: ClassVar[str] = "no value in the last round"  # why `ahead` leaves a stream out
     saved: ClassVar[dict[str, str]] = {  # what is saved of the state, by name, and the attribute that holds it
         **{name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)},
         "calibration": "_calibration",
@@ -73,6 +74,7 @@ class Engine(ABC):
         self.absent = 0  # scored values that were missing or too large
         self.too_large = 0  # values too large to use, which count as missing
         self.unforecast = 0  # values without a forecast
+        self._is_torn = False  # whether a call stopped midway, so that parts of the state belong to different rounds
 
     # What an engine implements -------------------------------------------------------------------------------------
 
@@ -174,6 +176,7 @@ class Engine(ABC):
         `values` is (rounds, tasks), NaN where a task is absent; `extras` (rounds, tasks, features). With
         `record=False` the forecasts are not scored. A refused call changes nothing.
         """
+        self._insist_whole()
         stamps, dated = self._stamps(times)
         keys = self.tasks if tasks is None else task_keys(tasks)
         table, more = self._tables(values, extras, (len(stamps), len(keys)))
@@ -189,10 +192,15 @@ class Engine(ABC):
         new = [key for key in keys if key not in known]
         self.columns += new
         self._meet(new)
-        return joined(self._advance(stamps, keys, table, more, record))
+        try:
+            return joined(self._advance(stamps, keys, table, more, record))
+        except BaseException:
+            self._is_torn = True
+            raise
 
     def ahead(self) -> Forecasts:
         """Forecast the round after the last, for every task that can be forecast."""
+        self._insist_whole()
         if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
         return self._ahead(self._after(self.last_stamp))
@@ -251,6 +259,9 @@ class Engine(ABC):
         for place in np.flatnonzero(stamps <= earlier)[:1]:
             before = _moment(int(earlier[place]), dated)
             raise InputError(f"times[{place}] is {given[place]}, not after {before}: give each round once, in order")
+        steps = np.diff(stamps, prepend=stamps[:1] if self.last_stamp == NEVER else self.last_stamp)
+        for place in np.flatnonzero(steps > LARGEST_STAMP)[:1]:
+            raise InputError(f"times[{place}] is {given[place]}, more than {LARGEST_STAMP} after the round before")
         return stamps, dated
 
     def _tables(self, values: Any, extras: Any, shape: tuple[int, int]) -> tuple[Floats, Floats]:
@@ -336,16 +347,19 @@ class Engine(ABC):
         horizons: Ints | None = None,
     ) -> Forecasts:
         """Return forecasts of changes from a level, with intervals, in the user's units; by default 1 round ahead."""
-        times = stamps.view("datetime64[us]") if self.is_dated else stamps
         ends = (change, change - widths, change + widths)
         horizons = np.ones(len(places), np.int64) if horizons is None else horizons
-        numbers = (self._outward(level + end, places) for end in ends)
-        return Forecasts(times, places, horizons, self.tasks, actual, *numbers)
+        levels = (self._outward(level + end, places) for end in ends)
+        return Forecasts(self._times(stamps), places, horizons, self.tasks, actual, *levels)
+
+    def _times(self, stamps: Ints) -> Times:
+        return stamps.view("datetime64[us]") if self.is_dated else stamps
 
     # Saving --------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
         """Return all parts and the state, for `braided.save`."""
+        self._insist_whole()
         state = {name: getattr(self, attribute) for name, attribute in self.saved.items()}
         return {"parts": {"coverage": self.coverage, "origin": self.origin}, "state": state}
 
@@ -358,6 +372,10 @@ class Engine(ABC):
         insist_kinds(self, record=Record)
         if self.record.contenders != contenders:
             raise InputError(f"the record is of {self.record.contenders!r:.200}, the engine of {contenders}")
+
+    def _insist_whole(self) -> None:
+        if self._is_torn:
+            raise InputError("an update stopped midway, so this model is half changed: load it from where it was saved")
 
     def _insist_sound(self) -> None:
         """Refuse a loaded state with parts that do not belong together."""

@@ -2,17 +2,17 @@
 
 from braided.suite.panels import suite_panels
 from braided.suite.past import Past, cuts_of
-from braided.suite.run import CONTENDERS, Contender, find_contender, run_suite
+from braided.suite.run import SUITE_METHODS, SuiteMethod, find_suite_method, run_suite
 from braided.suite.scores import Cell, Outcome
 
 __all__ = [
-    "CONTENDERS",
+    "SUITE_METHODS",
     "Cell",
-    "Contender",
     "Outcome",
     "Past",
+    "SuiteMethod",
     "cuts_of",
-    "find_contender",
+    "find_suite_method",
     "run_suite",
     "suite_panels",
 ]

@@ -1,4 +1,4 @@
-"""Mixture of rules, by the weights that Auto has, too: of each stream and of all, each taking half."""
+"""Mixture of the rules, weighted as in Auto: half by each stream's own weights, half by those of all streams."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def run_forecasts(past: Past, methods: tuple[str, ...] = ()) -> Floats:
 
 
 def auto_forecasts(past: Past, sharing: bool = True) -> Floats:
-    """Return the forecasts of Auto; the panel is in the clock of its place, so it needs no time zone."""
+    """Return the forecasts of Auto; times of the panel are already local, so no time zone is given."""
     engine = AutoEngine(Auto(sharing=sharing))
     return placed(past, engine.advance(past.panel.times, past.panel.values, past.panel.tasks))
 

@@ -47,7 +47,7 @@ class Made(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Contender:
+class SuiteMethod:
     """A method of the suite."""
 
     name: str
@@ -72,10 +72,10 @@ def _best_rule(past: Past, jobs: int, progress: Progress) -> Made:
 def _lightgbm(past: Past, jobs: int, progress: Progress) -> Made:
     """The better, in hindsight, of both ways to measure units: growing streams need one, short panels the other."""
 
-    def half(again: bool) -> Floats:
-        return lightgbm.forecast(past, jobs, again, lambda share: progress((share + again) / 2.0))
+    def half(first_share: float, again: bool) -> Floats:
+        return lightgbm.forecast(past, jobs, again, lambda share: progress(first_share + share / 2.0))
 
-    return Made(min((half(False), half(True)), key=lambda made: Cell(ratios(past, made)).error))
+    return Made(min((half(0.0, again=False), half(0.5, again=True)), key=lambda made: Cell(ratios(past, made)).error))
 
 
 def _classical(past: Past, jobs: int, progress: Progress, kind: classical.Kind) -> Made:
@@ -84,82 +84,93 @@ def _classical(past: Past, jobs: int, progress: Progress, kind: classical.Kind) 
     return Made(forecasts, f"{n_streams} of {all_streams} streams" * (n_streams < all_streams))
 
 
-def _contenders() -> Iterator[Contender]:
+def _methods() -> Iterator[SuiteMethod]:
     # fmt: off
-    yield Contender("best-rule", "Best rule",
-                    "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule)
-    yield Contender("single", "One filter per stream",
-                    "recursive least squares on each stream's own changes and level, tuned on the first fifth",
-                    "braided", lambda past, *_: Made(own.run_forecasts(past, ("wrls",))))
-    yield Contender("run", "Best of four tuned methods",
-                    "the best of four methods on the first fifth: `braided run --method …`", "braided",
-                    lambda past, *_: Made(own.run_forecasts(past)))
-    yield Contender("auto-alone", "Auto without sharing",
-                    "the same mixture, in which no stream sees another", "braided",
-                    lambda past, *_: Made(own.auto_forecasts(past, sharing=False)))
-    yield Contender("auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided",
-                    lambda past, *_: Made(own.auto_forecasts(past)))
-    yield Contender("lightgbm", "LightGBM",
-                    "gradient-boosted trees, one model of all streams, refitted at ten cuts", "peer", _lightgbm,
-                    needs="lightgbm", slow=True)
-    yield Contender("ridge-var", "Ridge VAR",
-                    "a regression per stream on its own past and that of the 20 streams most like it, refitted at ten "
-                    "cuts", "peer", lambda past, *_: Made(ridge_var.forecast(past)), slow=True)
-    yield Contender("auto-ets", "AutoETS",
-                    "exponential smoothing per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
-                    partial(_classical, kind="ETS"), needs="statsforecast")
-    yield Contender("auto-arima", "AutoARIMA",
-                    "ARIMA per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
-                    partial(_classical, kind="ARIMA"), needs="statsforecast")
+    yield SuiteMethod(
+        "best-rule", "Best rule",
+        "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule)
+    yield SuiteMethod(
+        "single", "One filter per stream",
+        "recursive least squares on each stream's own changes and level, tuned on the first fifth",
+        "braided", lambda past, *_: Made(own.run_forecasts(past, ("wrls",))))
+    yield SuiteMethod(
+        "run", "Best of four tuned methods",
+        "the best of four methods on the first fifth: `braided run --method …`", "braided",
+        lambda past, *_: Made(own.run_forecasts(past)))
+    yield SuiteMethod(
+        "auto-alone", "Auto without sharing",
+        "the same mixture, in which no stream sees another", "braided",
+        lambda past, *_: Made(own.auto_forecasts(past, sharing=False)))
+    yield SuiteMethod(
+        "auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided",
+        lambda past, *_: Made(own.auto_forecasts(past)))
+    yield SuiteMethod(
+        "lightgbm", "LightGBM",
+        "gradient-boosted trees, one model of all streams, refitted at ten cuts", "peer", _lightgbm,
+        needs="lightgbm", slow=True)
+    yield SuiteMethod(
+        "ridge-var", "Ridge VAR",
+        "a regression per stream on its own past and that of the 20 streams most like it, refitted at ten "
+        "cuts", "peer", lambda past, *_: Made(ridge_var.forecast(past)), slow=True)
+    yield SuiteMethod(
+        "auto-ets", "AutoETS",
+        "exponential smoothing per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
+        partial(_classical, kind="ETS"), needs="statsforecast")
+    yield SuiteMethod(
+        "auto-arima", "AutoARIMA",
+        "ARIMA per stream, chosen and fitted at ten cuts on the last 1,000 values", "peer",
+        partial(_classical, kind="ARIMA"), needs="statsforecast")
     # fmt: on
 
 
-CONTENDERS = {one.name: one for one in _contenders()}
+SUITE_METHODS = {one.name: one for one in _methods()}
 
 
-def find_contender(name: str) -> Contender:
+def find_suite_method(name: str) -> SuiteMethod:
     """Return a method of the suite by its name."""
-    if name not in CONTENDERS:
-        near = get_close_matches(name.lower(), CONTENDERS, n=1, cutoff=0.0)[0]
-        raise InputError(f"the suite has no method {name!r}: did you mean {near!r}? There are {', '.join(CONTENDERS)}")
-    return CONTENDERS[name]
+    if name not in SUITE_METHODS:
+        near = get_close_matches(name.lower(), SUITE_METHODS, n=1, cutoff=0.0)[0]
+        raise InputError(
+            f"the suite has no method {name!r}: did you mean {near!r}? There are {', '.join(SUITE_METHODS)}"
+        )
+    return SUITE_METHODS[name]
 
 
 def run_suite(
     panels: Iterable[Panel],
-    names: Sequence[str] = tuple(CONTENDERS),
+    names: Sequence[str] = tuple(SUITE_METHODS),
     jobs: int = 1,
     progress: Advance = lambda what, share: None,
 ) -> list[Outcome]:
     """Run methods on panels; the result does not depend on `jobs`, the number of processes."""
     workers(jobs)  # refuses 0 before anything is done
-    contenders = [find_contender(name) for name in names]
+    methods = [find_suite_method(name) for name in names]
     pasts = [Past(panel, cuts_of(len(panel.times))) for panel in panels]
-    total, outcomes = len(contenders) * len(pasts), []
+    total, outcomes = len(methods) * len(pasts), []
     for number, past in enumerate(pasts):
         cells: dict[str, Cell] = {}
-        for place, contender in enumerate(contenders):
-            what, done = f"{past.panel.name}: {contender.title}", number * len(contenders) + place
+        for place, method in enumerate(methods):
+            what, done = f"{past.panel.name}: {method.title}", number * len(methods) + place
             progress(what, done / total)
 
             def advance(share: float, what: str = what, done: int = done) -> None:
                 progress(what, (done + share) / total)
 
-            cells[contender.name] = run_one(contender, past, jobs, advance)
+            cells[method.name] = run_one(method, past, jobs, advance)
         outcomes.append(_outcome(past, cells))
     return outcomes
 
 
-def run_one(contender: Contender, past: Past, jobs: int = 1, progress: Progress = silent) -> Cell:
+def run_one(method: SuiteMethod, past: Past, jobs: int = 1, progress: Progress = silent) -> Cell:
     """Run one method on one panel; a note says why where it can't."""
     nothing = Cell(np.full(len(past.panel.tasks), np.nan))
-    if contender.needs and find_spec(contender.needs) is None:
+    if method.needs and find_spec(method.needs) is None:
         return replace(nothing, note=TO_INSTALL)
-    if contender.slow and past.panel.values.size > MOST_VALUES:
+    if method.slow and past.panel.values.size > MOST_VALUES:
         return replace(nothing, note=f"more than {MOST_VALUES:,} values")
     began = perf_counter()
     try:
-        made = contender.forecast(past, jobs, progress)
+        made = method.forecast(past, jobs, progress)
     except InputError as error:  # this method can't take such a panel; the others can
         return replace(nothing, note=str(error))
     return Cell(ratios(past, made.forecasts), made.note, perf_counter() - began)

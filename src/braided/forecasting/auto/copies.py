@@ -21,7 +21,7 @@ from braided.types import Flags, Floats, Ints
 LEAST_CORRELATION = 0.9999  # of the changes
 LEAST_CHANGES = 15  # known of both, other than 0
 CLIP_COPIES_AT = 10.0  # times the median change: one wild value must not make two streams agree
-PAIRS_AT_ONCE = 1 << 22  # changes that are compared together
+CHANGES_AT_ONCE = 1 << 22  # changes that are compared together
 
 
 def find_copies(values: Floats, graph: TaskGraph) -> tuple[tuple[int, ...], ...]:
@@ -34,7 +34,7 @@ def find_copies(values: Floats, graph: TaskGraph) -> tuple[tuple[int, ...], ...]
     changes = np.diff(values, axis=0)
     largest = np.fmax.reduce(np.abs(changes), axis=0, initial=0.0)
     changes /= np.where(largest > 0.0, largest, 1.0)  # no square overflows below
-    width = max(PAIRS_AT_ONCE // max(len(changes), 1), 1)
+    width = max(CHANGES_AT_ONCE // max(len(changes), 1), 1)
     parts = [slice(first, first + width) for first in range(0, len(low), width)]
     same = np.concatenate([np.empty(0, np.bool_), *(_agree(changes[:, low[p]], changes[:, high[p]]) for p in parts)])
     return _groups(low[same], high[same], graph.n_tasks)

@@ -7,10 +7,11 @@
 | 20       | units and similar streams are measured; learners start, and learn the first rounds; scores begin    |
 | 100, 200 | the same again, on more rounds; then units, similar streams and seasons stay                        |
 
-If no stream has enough values by then, this is repeated every 200 rounds until one has, on the last 2,000.
+If no stream has enough values by then, this is repeated every 200 rounds until one has, on the last 2,000. A stream
+that comes after that, or has too few values then, is forecast "no change" until it has 20.
 
 So a forecast depends on the rounds before it and on nothing else: neither on how long the table is, nor on how its
-rounds are cut. A stream that comes later, or has few values, is forecast "no change" until it has 20.
+rounds are cut.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds
 HEADS = (5, 20, 100, 200)  # rounds on which everything is measured again
 HEADS_OF_MANY = (5, 20, 100)
 SCORED_FROM = 20  # rounds
-LEAST_VALUES = 2  # at the last head, a tenth of its rounds
+LEAST_VALUES = 2  # at a head, or a tenth of its rounds if that is more
 SILENT_AFTER = 11  # rounds without a value
 FORECAST, WIDTH, LAST = range(3)  # of what is pending
 ALONE = "without sharing"  # the contender
@@ -64,6 +65,7 @@ class AutoEngine(Engine):
     (897, ['site 1', 'site 2', 'site 3'])
     """
 
+    no_forecast: ClassVar[str] = "too few values so far"
     saved: ClassVar[dict[str, str]] = Engine.saved | {
         "samples": "_samples",
         "quiet": "_quiet",
@@ -227,13 +229,13 @@ class AutoEngine(Engine):
         return made
 
     def _rounds_to_head(self) -> int:
-        """How many rounds there are before the first rounds are measured."""
+        """Return the number of rounds until the next measurement."""
         if self.rounds < HEADS[-1]:
             return min(head - self.rounds for head in HEADS if head > self.rounds)
         return LARGEST_COUNT if self.ensemble is not None else HEADS[-1] - self.rounds % HEADS[-1]
 
     def _is_head(self) -> bool:
-        """Whether the first rounds are to be measured now; after the last head, while nobody is in the ensemble."""
+        """Whether to measure now: at a head, or every 200 rounds while the ensemble has no stream."""
         if self.ensemble is None and self.rounds % HEADS[-1] == 0:
             return True
         n_seen = np.count_nonzero(~np.isnan(self._last))
@@ -248,7 +250,7 @@ class AutoEngine(Engine):
             self._count_steps(head.stamps, int(head.stamps[0]))
         there = np.count_nonzero(~np.isnan(head.values), axis=0)
         enough = np.flatnonzero(there >= max(LEAST_VALUES, min(self.rounds, HEADS[-1]) // 10))
-        new = np.setdiff1d(enough, self.places)
+        new = self._by_name(np.setdiff1d(enough, self.places))
         if not self.places.size + new.size:
             self._head.keep_last(LONGEST_WAIT, len(self.columns))
             return
@@ -267,6 +269,10 @@ class AutoEngine(Engine):
         self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
         self._begin_scores()
 
+    def _by_name(self, places: Ints) -> Ints:
+        """Order columns by name: the order in which they came depends on how rounds are cut."""
+        return np.array(sorted(places.tolist(), key=lambda place: repr(self.columns[place])), np.int64)
+
     def _add_to_places(self, new: Ints) -> None:
         """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
         if len(self.places):
@@ -277,9 +283,6 @@ class AutoEngine(Engine):
         for place in new.tolist():
             del self._newcomers.values[place]
 
-    def _times(self, stamps: Ints) -> Any:
-        return stamps.view("datetime64[us]") if self.is_dated else stamps
-
     def _seasons(self, head: Part) -> Seasons:
         lengths = self.auto.seasons
         if lengths is None and not self.is_dated:
@@ -287,7 +290,7 @@ class AutoEngine(Engine):
         return Seasons.of_clock(self._clock, self.is_dated, lengths)
 
     def _begin_scores(self) -> None:
-        """Begin a record, and begin anew where members have come or gone, as all must have the same rounds."""
+        """Start a record, or a new one if the members have changed, as all must be scored on the same rounds."""
         assert self.ensemble is not None
         contenders = (MODEL, *([ALONE] if self.alone else []), *self.ensemble.names)
         if self.rounds < SCORED_FROM or self.record.contenders == contenders:
@@ -305,7 +308,9 @@ class AutoEngine(Engine):
 
     def _let_join(self) -> None:
         """Let streams join that have enough values."""
-        for place, values in self._newcomers.ready():
+        ready = dict(self._newcomers.ready())
+        for place in self._by_name(np.array([*ready], np.int64)).tolist():
+            values = ready[place]
             for ensemble in filter(None, (self.ensemble, self.alone)):
                 ensemble.join(values)
             self._add_to_places(np.array([place]))
@@ -319,7 +324,7 @@ class AutoEngine(Engine):
         last, self._last = last_known(values, self._last)
         known, self._last_extras = last_known(extras, self._last_extras)
         if not self._is_measured:
-            self._head.parts.append(Part(stamps, values, known))
+            self._head.parts.append(Part(stamps, values.copy(), known))  # the caller may reuse the array
         forecast, deviation = last.copy(), np.full(values.shape, np.nan)
         made, alone = None, None
         if self.ensemble is not None:
@@ -484,17 +489,15 @@ class AutoEngine(Engine):
 
     def dump(self) -> dict[str, Any]:
         """Return all parts and the state, for `braided.save`."""
-        common = super().dump()
-        common["parts"] |= {"auto": self.auto, "n_extras": self._n_extras, "clock": self._clock}
-        state = common.pop("state")
-        return common | {  # what may be empty comes before what is not, as `state` takes no array larger than the rest
+        dumped = super().dump()
+        dumped["parts"] |= {"auto": self.auto, "n_extras": self._n_extras, "clock": self._clock}
+        return dumped | {
             "last_extras": self._last_extras,
             "extras_units": self._surroundings.units,
             "head": self._head.dump(),
             "waiting": self._newcomers.dump(),
             "places": self.places,
             "ensembles": [one.dump() for one in (self.ensemble, self.alone) if one is not None],
-            "state": state,
         }
 
     @classmethod

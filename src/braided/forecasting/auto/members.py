@@ -91,7 +91,7 @@ class Rounds:
     y: Floats  # (n, T) changes in units, NaN where there is none
     scale: Floats  # (n, T) recent typical change of the stream
     phases: Ints  # (n,) of the shortest season
-    days_off: Ints  # (n,) 1 on weekends and holidays, where steps are of an hour or less
+    days_off: Ints  # (n,) 1 on weekends and holidays
     first: int  # number of the first round
     forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
 

@@ -31,7 +31,7 @@ class Newcomers:
         self.values = {place: np.append(held, table[:, place])[-LONGEST_WAIT:] for place, held in self.values.items()}
 
     def next_join(self, table: Floats) -> int:
-        """Return after how many of these rounds (n, all columns) the first of them has enough values; n if none has."""
+        """Return the number of rounds up to the first in which a newcomer has enough values; all if none has."""
         end = len(table)
         for place, held in self.values.items():
             rows = np.flatnonzero(~np.isnan(table[:end, place]))

@@ -63,6 +63,9 @@ class Surroundings:
 
 
 def holidays_of(local: Ints, region: str) -> Floats:
-    """Return whether each round but the first is on a holiday, less the round before, and less a week ago (n, 3)."""
+    """Return, for each round but the first, whether it is on a holiday, and how that differs from before (n, 3).
+
+    The second column is the difference from the round before, the third that from a week ago.
+    """
     today, week_ago = (holiday_flags(times, region).astype(np.float64) for times in (local, local - 7 * DAY))
     return np.column_stack([today[1:], np.diff(today), (today - week_ago)[1:]])

@@ -11,7 +11,7 @@ from braided.errors import InputError
 from braided.printable import printable
 from braided.report.common.page import Section, write_page
 from braided.report.suite.tables import findings, size_of, tables
-from braided.suite import CONTENDERS, Outcome
+from braided.suite import SUITE_METHODS, Outcome
 from braided.version import __version__
 
 READING = {
@@ -22,8 +22,11 @@ READING = {
 }
 
 
-def write_suite_report(outcomes: Sequence[Outcome], folder: Path) -> Path:
-    """Write `index.html` and `report.md` into a folder, and return the path of the first."""
+def write_suite_report(outcomes: Sequence[Outcome], folder: Path, options: Sequence[str] = ()) -> Path:
+    """Write `index.html` and `report.md` into a folder, and return the path of the first.
+
+    `options` are those that the suite had besides data and methods, such as `--quick`.
+    """
     if not outcomes:
         raise InputError("no panels: a report needs at least one")
     facts = {printable(one.name): printable(one.source) for one in outcomes} | {"Version": f"braided {__version__}"}
@@ -35,17 +38,18 @@ def write_suite_report(outcomes: Sequence[Outcome], folder: Path) -> Path:
         tables(outcomes),
         [],
         facts,
-        _command(outcomes),
+        _command(outcomes, options),
     )
     shown = {name for one in outcomes for name in one.cells}
-    methods = [method for name, method in CONTENDERS.items() if name in shown]
+    methods = [method for name, method in SUITE_METHODS.items() if name in shown]
     return write_page(folder, "suite", [section], suite=section, reading=READING, methods=methods)
 
 
-def _command(outcomes: Sequence[Outcome]) -> str:
+def _command(outcomes: Sequence[Outcome], options: Sequence[str]) -> str:
     """Return the command that runs the same suite again."""
     words = ["braided", "study", "--suite", "forecasting"]
     for one in outcomes:
         words += ["--data", shlex.quote(one.name) if one.name in EMBEDDED else "FILE"]
     names = list(outcomes[0].cells)
-    return " ".join(words + (["--methods", ",".join(names)] if names != list(CONTENDERS) else []))
+    words += ["--methods", ",".join(names)] if names != list(SUITE_METHODS) else []
+    return " ".join([*words, *map(shlex.quote, options)])

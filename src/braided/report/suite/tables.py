@@ -8,7 +8,7 @@ import numpy as np
 
 from braided.printable import counted, printable
 from braided.report.common.table import Table, brief, short
-from braided.suite import CONTENDERS, Cell, Outcome
+from braided.suite import SUITE_METHODS, Cell, Outcome
 from braided.types import Floats
 
 LONGEST_NOTE = 28  # letters, in a cell
@@ -25,9 +25,11 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
 
 def errors(outcomes: Sequence[Outcome]) -> Table:
     """Return the headline: methods × panels."""
-    rows = tuple((CONTENDERS[name].title, *(_text(one.cells[name]) for one in outcomes)) for name in _names(outcomes))
+    rows = tuple(
+        (SUITE_METHODS[name].title, *(_text(one.cells[name]) for one in outcomes)) for name in _names(outcomes)
+    )
     long = {
-        cell.note: f"{CONTENDERS[name].title} on {printable(one.name)}: {cell.note}."
+        cell.note: f"{SUITE_METHODS[name].title} on {printable(one.name)}: {cell.note}."
         for one in outcomes
         for name, cell in one.cells.items()
         if len(cell.note) > LONGEST_NOTE
@@ -49,10 +51,10 @@ def changes(outcomes: Sequence[Outcome]) -> Table:
     for name in YARDSTICKS if subject else ():
         cells = [_change(one, subject, name) for one in outcomes]
         if name != subject and any(cell != "–" for cell in cells):
-            rows.append((f"against {CONTENDERS[name].title}", *cells))
+            rows.append((f"against {SUITE_METHODS[name].title}", *cells))
     return Table(
         name="changes",
-        title=f"Change of the error, {CONTENDERS[subject].title}" if subject else "",
+        title=f"Change of the error, {SUITE_METHODS[subject].title}" if subject else "",
         group="synchronous",
         columns=("", *(short(one.name, 24) for one in outcomes)),
         rows=tuple(rows),
@@ -68,7 +70,9 @@ def findings(outcomes: Sequence[Outcome]) -> list[str]:
         found = {one.name: ratios for one in outcomes if len(ratios := _ratios(one, subject, name))}
         if found:
             each = ", ".join(f"{_percent(ratios)} on {printable(panel)}" for panel, ratios in found.items())
-            said.append(f"Change of the error, {CONTENDERS[subject].title} against {CONTENDERS[name].title}: {each}.")
+            said.append(
+                f"Change of the error, {SUITE_METHODS[subject].title} against {SUITE_METHODS[name].title}: {each}."
+            )
     return said
 
 
@@ -97,7 +101,7 @@ def _best(outcome: Outcome) -> str:
     if not known:
         return f"{printable(outcome.name)}: no method has a score."
     best = min(known, key=known.__getitem__)
-    return f"{printable(outcome.name)}: {CONTENDERS[best].title} has the least error, {brief(known[best])}."
+    return f"{printable(outcome.name)}: {SUITE_METHODS[best].title} has the least error, {brief(known[best])}."
 
 
 def _subject(outcomes: Sequence[Outcome]) -> str:
@@ -141,7 +145,7 @@ def _times(outcomes: Sequence[Outcome]) -> Table:
         title="Seconds",
         group="other",
         columns=("Method", *(short(one.name, 24) for one in outcomes)),
-        rows=tuple((CONTENDERS[name].title, *seconds(name)) for name in _names(outcomes)),
+        rows=tuple((SUITE_METHODS[name].title, *seconds(name)) for name in _names(outcomes)),
         note="From the values to all forecasts, with tuning and refits; some methods use several processes.",
     )
 
