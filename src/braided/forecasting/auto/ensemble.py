@@ -213,7 +213,7 @@ class Ensemble:
         return self._made(described[0].last, changes, mixed, later)
 
     def _calendar(self, rounds: Stretch) -> tuple[Calendar, dict[bool, tuple[Targets, Far]], Floats]:
-        """Return where rounds lie in seasons, those after them with room for features, and the positions to remember."""
+        """Return where rounds lie in seasons, those after with room for features, and the positions to remember."""
         positions = self.seasons.positions(rounds.stamps)
         calendar = self.seasons.calendar(positions, self.positions, rounds.is_after_gap)
         n, n_seasons = len(positions), len(self.seasons.lengths)

@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
 
     def rows(self, which: slice) -> Stretch:
         """Return some of the rounds."""
-        return self._make(array[which] for array in self)
+        return Stretch(**{name: array[which] for name, array in self._asdict().items()})
 
 
 @final
