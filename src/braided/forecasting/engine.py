@@ -99,6 +99,11 @@ class Engine(ABC):
         return 0
 
     @property
+    def horizon(self) -> int:
+        """How many rounds ahead it forecasts."""
+        return 1
+
+    @property
     def needs_positive(self) -> bool:
         """Whether a value of 0 or below is refused, as it has no logarithm."""
         return False

@@ -48,7 +48,9 @@ HEADS_OF_MANY = (5, 20, 100)
 SCORED_FROM = 20  # rounds
 LEAST_VALUES = 2  # at a head, or a tenth of its rounds if that is more
 SILENT_AFTER = 11  # rounds without a value
-FORECAST, WIDTH, LAST = range(3)  # of what is pending
+FORECAST, WIDTH, LAST, NAIVE = range(4)  # of what is pending
+SEASONAL = "seasonal naive"  # the contender of later rounds: the value a season before, or the last one
+LATER = (MODEL, NO_CHANGE, SEASONAL)
 ALONE = "without sharing"  # the contender
 ONE_FILTER = "own past"  # the member that is one filter per stream
 
@@ -105,9 +107,9 @@ class AutoEngine(Engine):
         self._last_extras: Floats = np.empty((0, n_extras))
         self._samples = 0
         later = auto.horizon - 1
-        self.later_records = [Record.blank(np.empty(0), (MODEL, NO_CHANGE)) for _ in range(later)]  # of h = 2 … H
+        self.later_records = [Record.blank(np.empty(0), LATER) for _ in range(later)]  # of h = 2 … H
         self._later_calibration: Floats = np.empty((later, 0, 3))
-        self._pending: Floats = np.empty((3, later, later, 0))  # FORECAST, WIDTH, LAST of the last rounds, by horizon
+        self._pending: Floats = np.empty((4, later, later, 0))  # FORECAST, … of the last rounds, by horizon
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
         stamps, dated = super()._stamps(times)
@@ -191,6 +193,11 @@ class AutoEngine(Engine):
     def ahead(self) -> Forecasts:
         """Forecast the round after the last, for every stream that had a value; nothing after one round only."""
         return self.nothing() if self.rounds == 1 else super().ahead()
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds ahead it forecasts."""
+        return self.auto.horizon
 
     @property
     def records(self) -> list[Record]:
@@ -389,14 +396,15 @@ class AutoEngine(Engine):
         self.unforecast += int(np.count_nonzero(there)) - len(found.places)
 
     def _later(self, last: Floats, has_changed: Flags, values: Floats, made: Made | None) -> Floats:
-        """Forecast the rounds after each of n; return what was forecast of these earlier (3, H − 1, n, all columns)."""
+        """Forecast the rounds after each of n; return what was forecast of these earlier (4, H − 1, n, columns)."""
         later, n, columns = self.auto.horizon - 1, *values.shape
-        forecast, deviation = np.full((2, later, n, columns), np.nan)
-        forecast[:] = last
-        if made is not None and later:
-            forecast[:, :, self.places], deviation[:, :, self.places] = made.later
+        forecast, deviation, naive = np.full((3, later, n, columns), np.nan)
+        forecast[:], naive[:] = last, last
+        if made is not None:
+            places = self.places
+            forecast[:, :, places], deviation[:, :, places], naive[:, :, places] = made.later
         forecast = self._outward(np.where(has_changed, forecast, last), self.places)
-        new = np.stack([forecast, np.full(forecast.shape, np.nan), np.broadcast_to(last, forecast.shape)])
+        new = np.stack([forecast, np.full(forecast.shape, np.nan), np.broadcast_to(last, forecast.shape), naive])
         pending = np.concatenate([self._pending, new], axis=2)
         given = np.empty(new.shape)
         for k in range(later):
@@ -412,18 +420,19 @@ class AutoEngine(Engine):
     def _found_later(self, stamps: Ints, values: Floats, given: Floats) -> Forecasts:
         """Return the forecasts of values that were made more than one round before."""
         k, rows, columns = np.nonzero(~np.isnan(values) & ~np.isnan(given[FORECAST]))
-        forecast, widths, _ = given[:, k, rows, columns]
+        forecast, widths = given[:LAST, k, rows, columns]
         zero = np.zeros(len(rows))
         return self._forecasts(stamps[rows], columns, values[rows, columns], forecast, zero, widths, k + 2)
 
     def _add_later_scores(self, values: Floats, given: Floats) -> None:
         inside = np.isin(np.arange(len(self.columns)), self.places)
         for k, record in enumerate(self.later_records):
-            forecast, widths, last = given[:, k]
+            forecast, widths, last, naive = given[:, k]
             rows, columns = np.nonzero(~np.isnan(values) & ~np.isnan(forecast) & inside)
             one = rows, columns
             made = self._forecasts(rows, columns, values[one], forecast[one], np.zeros(len(rows)), widths[one])
-            errors = (made.actual[:, None] - np.column_stack([made.forecast, last[one]])) / record.scale[columns, None]
+            contenders = np.column_stack([made.forecast, last[one], self._outward(naive[one], columns)])
+            errors = (made.actual[:, None] - contenders) / record.scale[columns, None]
             held = np.where(np.isnan(made.low), np.nan, (made.low <= made.actual) & (made.actual <= made.high))
             record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), held, columns, rows, len(values))
 
@@ -531,9 +540,9 @@ class AutoEngine(Engine):
         insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
         later = self.auto.horizon - 1
         insist_numbers(self._later_calibration, "calibration of later rounds", (later, n, 3))
-        insist_numbers(self._pending, "pending forecasts", (3, later, later, n), missing=True)
+        insist_numbers(self._pending, "pending forecasts", (4, later, later, n), missing=True)
         kinds = [isinstance(one, Record) and (len(one.scale), one.contenders) for one in self.later_records]
-        if kinds != [(n, (MODEL, NO_CHANGE))] * later:
+        if kinds != [(n, LATER)] * later:
             raise InputError(f"there are {len(kinds)} records of later rounds, or of other streams: {later} are due")
         insist_numbers(self._surroundings.units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)

@@ -233,8 +233,9 @@ class Ensemble:
         scale = view.units.scale
         forecast = view.outward(last + mixed.mean)
         if later is None:
-            later = Later(*np.empty((2, 0, *last.shape)))
-        later = Later(view.outward(last + later.mean), later.deviation * scale)
+            later = Later(*np.empty((3, 0, *last.shape)))
+        mean, naive = (view.outward(last + change) for change in (later.mean, later.naive))
+        later = Later(mean, later.deviation * scale, naive)
         return Made(forecast, mixed.deviation * scale, view.outward(last), changes, mixed.weights, later)
 
     def _forecasts(

@@ -24,7 +24,7 @@ import numpy as np
 from braided._compiled.delayed import DelayedFilters, delayed_inplace, fresh_delayed, joined
 from braided._compiled.mixture import COMMON_SHARE, RATE, SEEN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
-from braided._compiled.targets import Far, Targets
+from braided._compiled.targets import FAR_RULES, Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.members import ROBUST
 from braided.forecasting.auto.seasons import Seasons
@@ -67,6 +67,9 @@ class Later(NamedTuple):
 
     mean: Floats  # (H − 1, n, T)
     deviation: Floats  # (H − 1, n, T) typical error so far
+    naive: (
+        Floats  # (H − 1, n, T) by the value one or more of the shortest season before; by the last one without a season
+    )
 
 
 class Came(NamedTuple):
@@ -197,7 +200,8 @@ class Horizons:
         for k, mixture in enumerate(self.mixtures):
             y = np.ascontiguousarray(came.moves[k])
             mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns_weights, mean[k], deviation[k])
-        return Later(mean, deviation), forecasts, means
+        naive = np.nan_to_num(far.rules[:, -n:, :, FAR_RULES]) if self.seasons.lengths else np.zeros(mean.shape)
+        return Later(mean, deviation, naive), forecasts, means
 
     @property
     def resets(self) -> int:
