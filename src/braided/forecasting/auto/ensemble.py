@@ -56,6 +56,11 @@ class Made(NamedTuple):
     weights: Floats  # (n, K) mean over the streams
     later: Later  # of the rounds after the next
 
+    @property
+    def forecasts(self) -> Floats:
+        """Those of all horizons (H, n, T)."""
+        return np.concatenate([self.forecast[None], self.later.mean])
+
 
 def looks_ahead(runner: Runner) -> TypeGuard[LinearRunner]:
     """Whether a member also forecasts the rounds after the next."""
