@@ -181,6 +181,7 @@ class Engine(ABC):
         table, more = self._tables(values, extras, (len(stamps), len(keys)))
         if not len(stamps):
             return self.nothing()
+        self._insist_measured(keys, table)
         self.is_dated = dated
         table, too_large = without_too_large(table)
         more = without_too_large(more)[0] if more.size else more
@@ -203,6 +204,9 @@ class Engine(ABC):
         if self.last_stamp == NEVER:
             raise InputError("nothing is known yet: give values to `advance` first")
         return self._ahead(self._after(self.last_stamp))
+
+    def _insist_measured(self, keys: tuple[TaskKey, ...], table: Floats) -> None:
+        """Refuse forecasts of this engine as values."""
 
     def _after(self, stamp: int) -> int:
         """When the round after that of a time is expected."""

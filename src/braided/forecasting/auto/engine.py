@@ -105,6 +105,7 @@ class AutoEngine(Engine):
         self._samples = 0
         self.later_records = [Record.blank(np.empty(0), LATER) for _ in range(auto.horizon - 1)]  # of h = 2 … H
         self._pending = Pending(auto.horizon, coverage)
+        self._told = self.nothing(), -1  # the last forecasts made by `ahead`, and after how many rounds
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
         stamps, dated = super()._stamps(times)
@@ -183,8 +184,23 @@ class AutoEngine(Engine):
         self._newcomers.meet(range(len(self.columns) - n, len(self.columns)))
 
     def ahead(self) -> Forecasts:
-        """Forecast the round after the last, for every stream that had a value; nothing after one round only."""
-        return self.nothing() if self.rounds == 1 else super().ahead()
+        """Forecast the rounds after the last, for every stream that had a value; nothing after one round only."""
+        made = self.nothing() if self.rounds == 1 else super().ahead()
+        self._told = made, self.rounds
+        return made
+
+    def _insist_measured(self, keys: tuple[TaskKey, ...], table: Floats) -> None:
+        made, rounds = self._told
+        given, bounds = dict(zip(keys, table[0].tolist(), strict=True)), (self.auto.low, self.auto.high)
+        told = dict(zip(made.tasks[::-1], made.forecast.tolist()[::-1], strict=True))  # the next round comes first
+        if rounds != self.rounds or any(given.get(task) != forecast for task, forecast in told.items()):
+            return
+        last = dict(zip(self.columns, self._last.tolist(), strict=True))
+        if any(forecast not in (last[task], *bounds) for task, forecast in told.items()):  # else it may well come true
+            raise InputError(
+                "the first round of values equals the last forecasts of all streams: learning forecasts as if they "
+                "were measured makes intervals too narrow; for later rounds, set horizon (--horizon)"
+            )
 
     @property
     def horizon(self) -> int:
