@@ -205,7 +205,7 @@ class Engine(ABC):
             raise InputError("nothing is known yet: give values to `advance` first")
         return self._ahead(self._after(self.last_stamp))
 
-    def _insist_measured(self, keys: tuple[TaskKey, ...], table: Floats) -> None:
+    def _insist_measured(self, keys: tuple[TaskKey, ...], table: Floats) -> None:  # noqa: B027 (most don't look ahead)
         """Refuse forecasts of this engine as values."""
 
     def _after(self, stamp: int) -> int:

@@ -31,6 +31,7 @@ NAMED_GAINS = 40  # streams to show by name; for more, a sorted curve
 ROUNDS_DRAWN = 100  # rounds of the last forecasts
 LARGEST_ON_AXIS = 2**52  # an axis can't distinguish larger numbers
 DATES_ON_AXIS = as_stamps(np.array(["0001-01-01", "10000-01-01"], "datetime64[D]")).tolist()  # those between
+LEAST_BEFORE = 20  # rounds before the next ones
 STREAMS_IN_GRAPH = 400  # more are too many for a picture
 HELPED, HURT = COLOURS["multi-task"], COLOURS["single-task"]
 
@@ -72,6 +73,16 @@ def pictures(run: Run) -> Iterator[Picture]:
             f"Band: the interval that should hold {100 * forecaster.coverage:g} % of the values.",
             f"Line plots of the last values of {listed}, beside their forecasts and intervals.",
             _forecasts(shown, forecaster, line_of(report.method)),
+        )
+    if shown and forecaster.horizon > 1:
+        listed = ", ".join(short(one.name, 40) for one in shown)
+        yield Picture(
+            "ahead",
+            f"The next {forecaster.horizon} rounds",
+            "The same streams, from the last round on. Band: the interval that should hold "
+            f"{100 * forecaster.coverage:g} % of the values, round by round.",
+            f"Line plots of the last values of {listed}, followed by forecasts and their intervals.",
+            _forecasts(_continued(shown, forecaster), forecaster, line_of(report.method)),
         )
     yield from report.own_pictures()
     graph = forecaster.graph
@@ -164,6 +175,23 @@ def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
         columns = np.insert(columns, gaps, np.nan, axis=1)
         stretches.append(_Stretch(name, float(summary.to_no_change[place]), times, columns))
     return stretches
+
+
+def _continued(stretches: list[_Stretch], forecaster: Engine) -> list[_Stretch]:
+    """Return the ends of the stretches, continued by forecasts of the next rounds."""
+    ahead = forecaster.ahead()
+    names, kept = np.array([*map(str, ahead.tasks)]), max(2 * forecaster.horizon, LEAST_BEFORE)
+    made = np.stack([np.full(len(names), np.nan), ahead.forecast, ahead.low, ahead.high])
+    continued = []
+    for one in stretches:
+        own = names == one.name
+        before = np.full((4, len(one.times)), np.nan)
+        before[0] = one.columns[0]
+        known = np.flatnonzero(~np.isnan(before[0]))
+        before[1:, known[-1:]] = before[0, known[-1:]]  # where the forecasts start from
+        times = np.concatenate([one.times[-kept:], as_stamps(ahead.times[own])])
+        continued.append(one._replace(times=times, columns=np.hstack([before[:, -kept:], made[:, own]])))
+    return continued
 
 
 def _drawable(times: Ints, is_dated: bool) -> tuple[Any, str]:
