@@ -20,14 +20,15 @@ def run_forecasts(past: Past, methods: tuple[str, ...] = ()) -> Floats:
 
 def auto_forecasts(past: Past, sharing: bool = True) -> Floats:
     """Return the forecasts of Auto; times of the panel are already local, so no time zone is given."""
-    engine = AutoEngine(Auto(sharing=sharing))
+    engine = AutoEngine(Auto(sharing=sharing, horizon=past.horizon))
     return placed(past, engine.advance(past.panel.times, past.panel.values, past.panel.tasks))
 
 
 def placed(past: Past, made: Forecasts) -> Floats:
-    """Return forecasts as a table (rounds, T), NaN where there is none."""
+    """Return the forecasts at the horizon as a table (rounds, T), NaN where there is none."""
     table = np.full(past.panel.values.shape, np.nan)
     column = {name: place for place, name in enumerate(past.panel.tasks)}
     columns = np.array([column[str(name)] for name in made.names], np.int64)
-    table[np.searchsorted(past.panel.times, made.times), columns[made.places]] = made.forecast
+    own = made.horizons == past.horizon
+    table[np.searchsorted(past.panel.times, made.times[own]), columns[made.places[own]]] = made.forecast[own]
     return table

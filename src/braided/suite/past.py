@@ -1,7 +1,8 @@
 """Past: what is known of a panel before each of its rounds, for rules and for other packages.
 
-Every array has a row per round, and a row without values for each gap. What it holds of a row comes from rows before
-that, or, where the name says so (`levels`, `changes`), from the row itself, to be shifted by `back` or to be learned.
+Every array has a row per round, and a row without values for each gap. What it holds of a row comes from rows at least
+`horizon` before that, or, where the name says so (`levels`, `changes`, `target`), from the row itself, to be shifted by
+`back` or to be learned.
 Units and similarities come from the rounds before the first cut, which is where the scores begin; methods that are
 refitted may measure them again at each cut (`pieces`).
 
@@ -55,6 +56,7 @@ class Past:
 
     panel: Panel
     cuts: tuple[int, ...]  # rounds, as `cuts_of` returns them
+    horizon: int = 1  # how many rounds ahead is forecast
 
     @property
     def first(self) -> int:
@@ -67,7 +69,7 @@ class Past:
         With `again`, units and similarities are measured at each cut, on all rounds before; else at the first one only.
         """
         for start, end in pairwise([*self.cuts, len(self.panel.times)]):
-            yield Past(self.panel, (start,)) if again else self, start, end
+            yield Past(self.panel, (start,), self.horizon) if again else self, start, end
 
     @cached_property
     def clock(self) -> Clock:
@@ -123,9 +125,18 @@ class Past:
         return np.diff(self.levels, axis=0, prepend=np.nan)
 
     @cached_property
+    def target(self) -> Floats:
+        """The changes over the horizon in units; NaN where a value or the one so many rows before is missing."""
+        return self.levels - back(self.levels, self.horizon)
+
+    @cached_property
     def last(self) -> Floats:
-        """The last known level before each row, NaN where there is none: the forecast "no change"."""
-        return back(known_so_far(self.levels), 1)
+        """The last level known when a row is forecast, NaN where there is none: the forecast "no change"."""
+        return back(known_so_far(self.levels), self.horizon)
+
+    def lag_of(self, season: Season) -> int:
+        """How many rows before one is the last that is a whole number of seasons earlier, and known."""
+        return season.lag * -(-self.horizon // season.lag)
 
     @cached_property
     def mean_change(self) -> Floats:
@@ -155,7 +166,7 @@ class Past:
     @cached_property
     def no_change(self) -> Floats:
         """The forecast "no change" of each value (rounds, T): the last known one."""
-        return back(known_so_far(self.values), 1)[self.rows]
+        return back(known_so_far(self.values), self.horizon)[self.rows]
 
 
 def back(series: Floats, lag: int) -> Floats:

@@ -39,22 +39,24 @@ def rules_of(past: Past) -> dict[str, Floats]:
 
 
 def _rules(past: Past) -> Iterator[tuple[str, Floats]]:
-    last, changes = past.last, past.changes
+    last, changes, h = past.last, past.changes, past.horizon
     common = np.broadcast_to(past.mean_change, changes.shape)
     made = (
         np.zeros_like(last),
-        back(_running_mean(past.levels), 1) - last,
-        back(_exponential_mean(past.levels, LEVEL_WEIGHT), 1) - last,
-        back(_running_mean(changes), 1),
-        back(_exponential_mean(changes, CHANGE_WEIGHT), 1),
-        back(changes, 1),
-        back(common, 1),
-        back(_exponential_mean(common, COMMON_WEIGHT), 1),
+        back(_running_mean(past.levels), h) - last,
+        back(_exponential_mean(past.levels, LEVEL_WEIGHT), h) - last,
+        h * back(_running_mean(changes), h),
+        h * back(_exponential_mean(changes, CHANGE_WEIGHT), h),
+        back(changes, h),
+        back(common, h),
+        h * back(_exponential_mean(common, COMMON_WEIGHT), h),
     )
     yield from zip(RULE_NAMES, made, strict=True)
     for season in past.seasons:
-        for name, then, base in (("value", past.levels, last), ("change", changes, 0.0)):
-            ago = back(then, season.lag) - base
+        lag = past.lag_of(season)
+        then = back(past.levels, lag)
+        for name, base in (("value", last), ("change", back(past.levels, lag + h))):
+            ago = then - base
             ago[: season.known_after] = np.nan
             yield f"{name} a {season.name} ago", ago
 

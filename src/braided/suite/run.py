@@ -1,4 +1,4 @@
-"""Run the suite: every method on every panel, one step ahead, with the same values scored for all.
+"""Run the suite: every method on every panel and horizon, with the same values scored for all.
 
 >>> import braided as bd
 >>> panel = bd.datasets.wind_field(seed=0, steps=100, sites=3)         # synthetic
@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple, TypeAlias, final
 import numpy as np
 
 from braided.errors import InputError
+from braided.forecasting.record import NO_CHANGE
 from braided.processes import workers
 from braided.suite import own
 from braided.suite.mixture import mixture_of
@@ -36,6 +37,7 @@ Advance: TypeAlias = Callable[[str, float], None]  # what is being done, and whi
 
 TO_INSTALL = "pip install 'braided[peers]'"
 MOST_VALUES = 5_000_000  # of a panel, for regressions of all streams
+HORIZONS = (1, 3, 6, 12, 24, 48, 96)
 
 
 class Made(NamedTuple):
@@ -57,16 +59,24 @@ class SuiteMethod:
     forecast: Callable[[Past, int, Progress], Made]  # of a panel, in so many processes
     needs: str = ""  # a package that it needs
     slow: bool = False  # whether long panels are refused
+    ahead: bool = False  # whether it forecasts later rounds than the next
 
 
 def _best_rule(past: Past, jobs: int, progress: Progress) -> Made:
     """The best in hindsight of the rules and their mixture."""
     rules = rules_of(past)
-    rules["mixture of rules"] = mixture_of(np.stack([*rules.values()]), past.changes)
+    if past.horizon == 1:  # for later rounds, it would learn errors that are not known yet
+        rules["mixture of rules"] = mixture_of(np.stack([*rules.values()]), past.changes)
     forecasts = {name: past.forecasts(changes) for name, changes in rules.items()}
     errors = {name: Cell(ratios(past, made)).error for name, made in forecasts.items()}
     best = min(errors, key=errors.__getitem__)
     return Made(forecasts[best], best)
+
+
+def _seasonal(past: Past, jobs: int, progress: Progress) -> Made:
+    rules = rules_of(past)
+    name = next((name for name in rules if name.startswith("value a ")), NO_CHANGE)
+    return Made(past.forecasts(rules[name]), name)
 
 
 def _lightgbm(past: Past, jobs: int, progress: Progress) -> Made:
@@ -88,7 +98,11 @@ def _methods() -> Iterator[SuiteMethod]:
     # fmt: off
     yield SuiteMethod(
         "best-rule", "Best rule",
-        "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule)
+        "the best in hindsight of the rules without a model and of their mixture", "rule", _best_rule, ahead=True)
+    yield SuiteMethod(
+        "seasonal-naive", "Seasonal naive",
+        "the value a season before, the shortest of the clock, as long ago as it takes to be known", "rule", _seasonal,
+        ahead=True)
     yield SuiteMethod(
         "single", "One filter per stream",
         "recursive least squares on each stream's own changes and level, tuned on the first fifth",
@@ -100,14 +114,14 @@ def _methods() -> Iterator[SuiteMethod]:
     yield SuiteMethod(
         "auto-alone", "Auto without sharing",
         "the same mixture, in which no stream sees another", "braided",
-        lambda past, *_: Made(own.auto_forecasts(past, sharing=False)))
+        lambda past, *_: Made(own.auto_forecasts(past, sharing=False)), ahead=True)
     yield SuiteMethod(
         "auto", "Auto", "a mixture of rules and filters, weighted as it forecasts", "braided",
-        lambda past, *_: Made(own.auto_forecasts(past)))
+        lambda past, *_: Made(own.auto_forecasts(past)), ahead=True)
     yield SuiteMethod(
         "lightgbm", "LightGBM",
         "gradient-boosted trees, one model of all streams, refitted at ten cuts", "peer", _lightgbm,
-        needs="lightgbm", slow=True)
+        needs="lightgbm", slow=True, ahead=True)
     yield SuiteMethod(
         "ridge-var", "Ridge VAR",
         "a regression per stream on its own past and that of the 20 streams most like it, refitted at ten "
@@ -141,16 +155,18 @@ def run_suite(
     names: Sequence[str] = tuple(SUITE_METHODS),
     jobs: int = 1,
     progress: Advance = lambda what, share: None,
+    horizon: int = 1,
 ) -> list[Outcome]:
-    """Run methods on panels; the result does not depend on `jobs`, the number of processes."""
+    """Run methods on panels, at some horizons up to the longest; `jobs`, the number of processes, moves no result."""
     workers(jobs)  # refuses 0 before anything is done
     methods = [find_suite_method(name) for name in names]
-    pasts = [Past(panel, cuts_of(len(panel.times))) for panel in panels]
+    pasts = [Past(panel, cuts_of(len(panel.times)), h) for panel in panels for h in horizons_of(panel, horizon)]
     total, outcomes = len(methods) * len(pasts), []
     for number, past in enumerate(pasts):
         cells: dict[str, Cell] = {}
         for place, method in enumerate(methods):
-            what, done = f"{past.panel.name}: {method.title}", number * len(methods) + place
+            where = past.panel.name + f", {past.horizon} ahead" * (horizon > 1)
+            what, done = f"{where}: {method.title}", number * len(methods) + place
             progress(what, done / total)
 
             def advance(share: float, what: str = what, done: int = done) -> None:
@@ -161,11 +177,23 @@ def run_suite(
     return outcomes
 
 
+def horizons_of(panel: Panel, longest: int) -> list[int]:
+    """Return the horizons at which methods are compared: 1, 3, 6, 12, … up to a twentieth of the rounds.
+
+    >>> import braided as bd
+    >>> horizons_of(bd.datasets.wind_field(seed=0, steps=300, sites=2), 24)         # synthetic
+    [1, 3, 6, 12]
+    """
+    return [h for h in HORIZONS if h == 1 or h <= min(longest, len(panel.times) // 20)]
+
+
 def run_one(method: SuiteMethod, past: Past, jobs: int = 1, progress: Progress = silent) -> Cell:
     """Run one method on one panel; a note says why where it can't."""
     nothing = Cell(np.full(len(past.panel.tasks), np.nan))
     if method.needs and find_spec(method.needs) is None:
         return replace(nothing, note=TO_INSTALL)
+    if past.horizon > 1 and not method.ahead:
+        return replace(nothing, note="one step ahead only")
     if method.slow and past.panel.values.size > MOST_VALUES:
         return replace(nothing, note=f"more than {MOST_VALUES:,} values")
     began = perf_counter()
@@ -180,4 +208,5 @@ def _outcome(past: Past, cells: dict[str, Cell]) -> Outcome:
     panel = past.panel
     counts = scored_values(past).sum(axis=0)
     base = root_mean_squares(past, past.no_change)
-    return Outcome(panel.name, panel.source, panel.tasks, len(panel.times), past.first, counts, base, cells)
+    size = len(panel.times), past.first
+    return Outcome(panel.name, panel.source, panel.tasks, *size, counts, base, cells, past.horizon)

@@ -44,6 +44,12 @@ class Outcome:
     counts: Ints  # (T,) values that are scored
     no_change: Floats  # (T,) RMSE of "no change"
     cells: dict[str, Cell]  # by the name of the method
+    horizon: int = 1  # how many rounds ahead
+
+    @property
+    def label(self) -> str:
+        """The panel, and how many rounds ahead if that is not 1."""
+        return self.name if self.horizon == 1 else f"{self.name}, {self.horizon} ahead"
 
 
 def root_mean_squares(past: Past, forecasts: Floats) -> Floats:

@@ -13,7 +13,7 @@ from braided.files import write_whole
 from braided.printable import printable
 from braided.suite.scores import Outcome
 
-COLUMNS = ("panel", "method", "stream", "scored_values", "rmse_of_no_change", "rmse_to_no_change", "note")
+COLUMNS = ("panel", "horizon", "method", "stream", "scored_values", "rmse_of_no_change", "rmse_to_no_change", "note")
 MARK = ",".join(COLUMNS) + "\n"  # the first line: a file that begins otherwise is not overwritten
 
 
@@ -31,4 +31,5 @@ def _rows(outcome: Outcome) -> Iterator[tuple[object, ...]]:
         for place, stream in enumerate(outcome.streams):
             ratio, base = cell.ratios[place], outcome.no_change[place]
             shown = ["" if np.isnan(number) else f"{number:.6g}" for number in (base, ratio)]
-            yield printable(outcome.name), name, printable(stream), outcome.counts[place], *shown, cell.note
+            where = printable(outcome.name), outcome.horizon, name, printable(stream)
+            yield *where, outcome.counts[place], *shown, cell.note

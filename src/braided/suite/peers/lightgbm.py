@@ -51,24 +51,26 @@ def forecast(past: Past, jobs: int = 1, again: bool = False, progress: Progress 
     return made
 
 
-def _call(past: Past, start: int, end: int) -> tuple[Floats, Floats, bool]:
-    """What a fit needs: the features before the next cut, and the changes before this one."""
-    return features_of(past)[: past.rows[end - 1] + 1], past.changes[: past.rows[start]], has_category(past)
+def _call(past: Past, start: int, end: int) -> tuple[Floats, Floats, int, bool]:
+    """What a fit needs: features before the next cut, changes known when the first row after this one is forecast."""
+    first = int(past.rows[start])
+    known = past.target[: max(first - past.horizon + 1, 0)]
+    return features_of(past)[: past.rows[end - 1] + 1], known, first, has_category(past)
 
 
-def _one_step(features: Floats, target: Floats, category: bool) -> Floats:
-    """Train on the rows of the targets; return forecasts of the rows after them."""
+def _one_step(features: Floats, target: Floats, first: int, category: bool) -> Floats:
+    """Train on the rows of the targets; return forecasts of the rows from `first` on."""
     import lightgbm
 
-    start, (ahead, n_streams, n_features) = len(target), features.shape
+    start, (end, n_streams, n_features) = len(target), features.shape
     known = ~np.isnan(target)
     y = target[known]
     if not len(y):
-        return np.zeros((ahead - start, n_streams))
+        return np.zeros((end - first, n_streams))
     limit = CLIP_TARGET_AT * np.sqrt(np.mean(y**2))
     leaf = max(SAMPLES_PER_LEAF, len(y) // LEAVES_PER_SAMPLES)
     categories = [n_features - 1] if category else []
     data = lightgbm.Dataset(features[:start][known], y.clip(-limit, limit), categorical_feature=categories)
     model = lightgbm.train(SETTINGS | {"min_data_in_leaf": leaf}, data, num_boost_round=TREES)
-    made = model.predict(features[start:].reshape(-1, n_features))
-    return np.asarray(made).reshape(ahead - start, n_streams)
+    made = model.predict(features[first:].reshape(-1, n_features))
+    return np.asarray(made).reshape(end - first, n_streams)

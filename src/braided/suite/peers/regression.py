@@ -1,8 +1,13 @@
-"""What regressions of all streams see: lags, levels, neighbours, seasons and the calendar, each of rounds before."""
+"""What regressions of all streams see: lags, levels, neighbours, seasons and the calendar, each of rounds before.
+
+For later rounds than the next, that is what is known when they are forecast, and seasons and the calendar as of the
+round that is forecast.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +35,31 @@ def has_category(past: Past) -> bool:
 
 
 def _columns(past: Past) -> Iterator[Floats]:
+    for column in _of_the_next(replace(past, horizon=1)):
+        yield back(column, past.horizon - 1)
+    if past.horizon > 1:
+        yield from _of_the_target(past)
+    if has_category(past):
+        yield np.arange(past.last.shape[1], dtype=np.float64)[None, :]
+
+
+def _of_the_target(past: Past) -> Iterator[Floats]:
+    common, h = past.mean_change.cumsum(axis=0), past.horizon
+    for season in past.seasons:
+        lag = past.lag_of(season)
+        then = back(past.levels, lag)
+        columns = [then - past.last, then - back(past.levels, lag + h), back(common, lag) - back(common, lag + h)]
+        if lag > h:
+            columns.append(back(past.levels, lag - 1) - past.last)
+        for column in columns:
+            known = column.copy()
+            known[: season.known_after] = np.nan
+            yield known
+    for moment in past.calendar.T:
+        yield moment[:, None]
+
+
+def _of_the_next(past: Past) -> Iterator[Floats]:
     last, changes, levels = past.last, past.changes, past.levels
     nearby, common = past.around(changes), past.mean_change
     yield from (back(changes, lag) for lag in range(1, OWN_LAGS + 1))
@@ -45,5 +75,3 @@ def _columns(past: Past) -> Iterator[Floats]:
             yield known
     for moment in past.calendar.T:
         yield moment[:, None]
-    if has_category(past):
-        yield np.arange(last.shape[1], dtype=np.float64)[None, :]
