@@ -17,6 +17,7 @@ from braided._compiled.intervals import LOG_FACTOR, SEEN, delayed_widths_inplace
 from braided._compiled.mixture import COMMON, OWN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.panel import RULES, Described, fresh_panel
+from braided._compiled.rls_step import FOLD, SCALE
 from braided._compiled.targets import Far, Targets, progressive_inplace
 from tests.compiled.test_auto import PRIOR, Case, N, T, mixed_by, problem, rows_of
 from tests.reference.auto import obvious_mixture
@@ -209,6 +210,7 @@ def test_filters_of_later_rounds_are_those_of_the_loop(n_filters, setting):
     made = case.run(filters, setting)
     np.testing.assert_allclose(made, expected, **NEAR)
     np.testing.assert_array_equal(filters.resets, resets)
+    assert filters.totals[:, :, SCALE].max() <= FOLD
     assert resets.tolist() == [0, 2, 0]
 
 
