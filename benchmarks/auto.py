@@ -1,11 +1,11 @@
-"""Auto: samples a second on one core beside LightGBM, the first and the second run of a table, many streams, and what
-it loses on random walks.
+"""Auto: samples a second on one core beside LightGBM, the cost of further horizons, the first and the second run of a
+table, many streams, and what it loses on random walks.
 
 The tables are synthetic: hourly, with a season of a day, and processes that streams share. LightGBM is that of
 `braided study --suite forecasting`, on one thread, with ten refits; it is left out where it is not installed
 (`pip install 'braided[peers]'`). Runs are processes of their own, as a user would start them.
 
-    python benchmarks/auto.py [--part speed first many walks]
+    python benchmarks/auto.py [--part speed horizons first many walks]
 """
 
 import argparse
@@ -25,7 +25,7 @@ from braided.suite.past import Past, cuts_of
 from braided.tables import Panel
 
 REPEATS = 3
-PARTS = ("speed", "first", "many", "walks")
+PARTS = ("speed", "horizons", "first", "many", "walks")
 
 
 def table(streams, rounds, seed=0):
@@ -57,6 +57,19 @@ def speed():
         print(f"| {name} | {took[name]:.2f} | {panel.values.size / took[name]:,.0f} |", flush=True)
     if len(took) == len(methods) == 3:
         print(f"\nLightGBM / Auto: {took['LightGBM, ten refits'] / took['Auto']:.1f}")
+
+
+def horizons():
+    panel = table(10, 6000)
+    print(f"Auto 1, 2, … rounds ahead: 10 streams × 6,000 rounds, one core, fastest of {REPEATS}\n")
+    print("| horizon | seconds | of the first |")
+    print("|---|---|---|")
+    alone = 0.0
+    for horizon in (1, 3, 6, 12, 24, 48):
+        update(panel, horizon=horizon)  # compiles
+        took = min(timed(lambda horizon=horizon: update(panel, horizon=horizon)) for _ in range(REPEATS))
+        alone = alone or took
+        print(f"| {horizon} | {took:.2f} | {took / alone:.2f} |", flush=True)
 
 
 def update(panel, **options):
@@ -132,7 +145,7 @@ def one(streams, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", nargs="+", choices=["speed", "first", "many", "walks", "one"], default=PARTS)
+    parser.add_argument("--part", nargs="+", choices=[*PARTS, "one"], default=PARTS)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=500)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Forecaster: the front door. Values of many streams in, forecasts of the next round out.
+"""Forecaster: the front door. Values of many streams in, forecasts of the next rounds out.
 
 A shop chain has a few years of daily sales of each shop. The model learns all of them, and forecasts tomorrow:
 
@@ -41,13 +41,15 @@ SOURCE = "arrays"
 
 @final
 class Forecaster:
-    """Forecasts one round ahead, with intervals, and learns as it goes.
+    """Forecasts the next rounds, with intervals, and learns as it goes.
 
     Parameters
     ----------
     method
         "auto", or the name of a method that learns (`braided methods` lists them), which is tuned on the first fifth of
         the rounds of the first update.
+    horizon
+        How many rounds ahead to forecast; more than 1 needs Auto.
     season
         "auto", the length of a season in rounds, several lengths, or () for none.
     timezone
@@ -69,6 +71,7 @@ class Forecaster:
         self,
         *,
         method: str = "auto",
+        horizon: int = 1,
         season: float | Sequence[float] | Literal["auto"] = "auto",
         timezone: str | None = None,
         holidays: str | None = None,
@@ -90,6 +93,7 @@ class Forecaster:
             high=high,
             sharing=sharing,
             compares=compare,
+            horizon=horizon,
         )
         self.settings = Settings((method,), auto, coverage=interval)
         self._engine: Engine | None = None
@@ -136,7 +140,7 @@ class Forecaster:
         return self._engine.advance(times, table, keys)
 
     def forecast(self) -> Forecasts:
-        """Forecast the next round, for every stream that had a value."""
+        """Forecast the next rounds, up to the horizon, for every stream that had a value."""
         return self.engine.ahead()
 
     def save(self, path: str | Path) -> None:

@@ -19,24 +19,15 @@ import numpy as np
 
 from braided._compiled import compiled
 from braided._compiled.linear import dot
-from braided._compiled.rls_step import (
-    FOLD,
-    SCALE,
-    correct_inplace,
-    fold_inplace,
-    fresh_errors,
-    fresh_totals,
-    gain_inplace,
-    lose_inplace,
-    rounding,
-)
+from braided._compiled.rls_step import FOLD, LARGEST_ENTRY, LARGEST_SIZE
 from braided.types import Floats, Ints
 
 ROWS_AT_ONCE = 16  # whose gains are in the cache while all horizons learn them
 FIRST_SAMPLES = 2.0  # that the first guess of a deviation counts for
 DEVIATION_WINDOW = 200.0  # samples
 SQUARE, SEEN = 0, 1  # of squares
-OF_FILTERS = ("weights", "covariance", "totals")
+SCALE, TRACE = 0, 1  # of sizes
+OF_FILTERS = ("weights", "covariance", "sizes")
 
 
 class Followers(NamedTuple):
@@ -47,10 +38,22 @@ class Followers(NamedTuple):
 
 
 def fresh_followers(n_horizons: int, n_filters: int, size: int, n_streams: int) -> Followers:
-    """Return the followers before the first sample; h changes are √h times as large as one."""
+    """Return the followers before the first sample."""
+    return Followers(np.zeros((n_horizons, n_filters, size)), fresh_squares(n_horizons, n_streams))
+
+
+def fresh_squares(n_horizons: int, n_streams: int) -> Floats:
+    """Return the size of innovations (K, 2, T) before the first: h changes are √h times as large as one."""
     squares = np.zeros((n_horizons, 2, n_streams))
     squares[:, SQUARE] = np.arange(2.0, n_horizons + 2.0)[:, None]
-    return Followers(np.zeros((n_horizons, n_filters, size)), squares)
+    return squares
+
+
+@compiled
+def learn_square_inplace(squares: Floats, t: int, square: float) -> None:
+    """Take up the square of an innovation."""
+    squares[SEEN, t] = min(squares[SEEN, t] + 1.0, DEVIATION_WINDOW)
+    squares[SQUARE, t] += (square - squares[SQUARE, t]) / (squares[SEEN, t] + FIRST_SAMPLES)
 
 
 @compiled
@@ -59,8 +62,7 @@ def innovation_inplace(squares: Floats, t: int, e: float, robust: float) -> floa
     if robust > 0.0:
         most = robust * np.sqrt(squares[SQUARE, t])
         e = min(max(e, -most), most)
-    squares[SEEN, t] = min(squares[SEEN, t] + 1.0, DEVIATION_WINDOW)
-    squares[SQUARE, t] += (e * e - squares[SQUARE, t]) / (squares[SEEN, t] + FIRST_SAMPLES)
+    learn_square_inplace(squares, t, e * e)
     return e
 
 
@@ -97,56 +99,89 @@ class DelayedFilters(NamedTuple):
     """State of F filters of d inputs for each of K horizons."""
 
     weights: Floats  # (K, F, d)
-    covariance: Floats  # (K, F, d, d) lower triangle of P / scale
-    totals: Floats  # (K, F, 3) as of `filters.Filters`
-    errors: Floats  # (K, F + 1, 3) as there
+    covariance: Floats  # (K, F, d, d) P / scale
+    sizes: Floats  # (K, F, 2) scale, and trace of P / scale
+    squares: Floats  # (K, 2, T) running mean of innovation² / variance of each stream, and their number
     resets: Ints  # (K,) how often a filter broke down and began again
 
 
-def fresh_delayed(n_horizons: int, n_filters: int, d: int, penalty: float) -> DelayedFilters:
+def fresh_delayed(n_horizons: int, n_filters: int, d: int, penalty: float, n_streams: int) -> DelayedFilters:
     """Return the filters before the first sample."""
     return DelayedFilters(
         weights=np.zeros((n_horizons, n_filters, d)),
         covariance=np.tile(np.eye(d) / penalty, (n_horizons, n_filters, 1, 1)),
-        totals=np.tile(fresh_totals(n_filters, 1.0), (n_horizons, 1, 1)),
-        errors=np.tile(fresh_errors(n_filters, 1.0), (n_horizons, 1, 1)),
+        sizes=np.tile([1.0, d / penalty], (n_horizons, n_filters, 1)),
+        squares=fresh_squares(n_horizons, n_streams),
         resets=np.zeros(n_horizons, np.int64),
     )
 
 
-def joined(filters: DelayedFilters, more: DelayedFilters) -> DelayedFilters:
-    """Return the filters with more at the end; the last row of the errors stays that of all."""
+def with_stream(filters: DelayedFilters, n_filters: int, penalty: float) -> DelayedFilters:
+    """Return the filters with room for one more stream, which has `n_filters` of its own, at the end."""
+    n_horizons, _, d = filters.weights.shape
+    more = fresh_delayed(n_horizons, n_filters, d, penalty, 1)
     arrays = {name: np.concatenate([getattr(filters, name), getattr(more, name)], axis=1) for name in OF_FILTERS}
-    errors = np.concatenate([filters.errors[:, :-1], more.errors[:, :-1], filters.errors[:, -1:]], axis=1)
-    return DelayedFilters(**arrays, errors=errors, resets=filters.resets)
+    return filters._replace(**arrays, squares=np.concatenate([filters.squares, more.squares], axis=2))
 
 
 @compiled
 def learn_delayed_inplace(
-    filters: DelayedFilters, k: int, f: int, x: Floats, y: float, setting: Floats, g: Floats
-) -> None:
-    """Learn one sample; the past fades while the filter knows more than its prior did."""
-    w, P, totals, errors = filters.weights[k, f], filters.covariance[k, f], filters.totals[k, f], filters.errors[k]
+    w: Floats, P: Floats, sizes: Floats, squares: Floats, t: int, x: Floats, y: float, setting: Floats, g: Floats
+) -> bool:
+    """Learn one sample of stream t; False if the filter broke down and began again. `g` is workspace.
+
+    The past fades while the filter knows more than before its first sample. An innovation of too many deviations is
+    given the weight that makes it one of that many.
+    """
     penalty, fade, robust = setting
-    trace = 0.0
-    for j in range(x.size):
-        trace += P[j, j]
-    if trace * totals[SCALE] * penalty >= x.size:
-        fade = 1.0
-    gain_inplace(g, P, 0, x)
-    sample = (g, 0, x, y, 1.0, fade, 1.0, 1.0)
-    weight, loss = correct_inplace(w, totals, *sample, errors, f, robust, rounding(P, 0, x))
-    if weight >= 0.0:
-        lose_inplace(P, g, loss)
-        if totals[SCALE] > FOLD:
-            fold_inplace(P, totals, x.size)
-    else:
-        filters.resets[k] += 1
-        w[:] = 0.0
-        P[:] = 0.0
-        totals[SCALE] = 1.0
-        for j in range(x.size):
-            P[j, j] = 1.0 / penalty
+    d, variance, e = x.size, 0.0, y
+    for i in range(d):
+        row, total = P[i], 0.0
+        for j in range(d):
+            total += row[j] * x[j]
+        g[i] = total
+    for i in range(d):
+        variance += g[i] * x[i]
+        e -= w[i] * x[i]
+    scale = sizes[SCALE]
+    if sizes[TRACE] * scale * penalty < d:
+        scale /= fade
+    variance *= scale
+    if not (0.0 <= variance <= LARGEST_ENTRY and abs(e) <= LARGEST_SIZE):
+        begin_again_inplace(w, P, sizes, penalty)
+        return False
+    c = 1.0 / (1.0 + variance)
+    square, most = e * e * c, robust * robust * squares[SQUARE, t]
+    if robust > 0.0 and square > most:
+        c, square = most / (e * e), most
+    learn_square_inplace(squares, t, square)
+    c *= scale
+    root, trace = np.sqrt(c), 0.0
+    for i in range(d):
+        w[i] += c * e * g[i]
+        g[i] *= root
+    for i in range(d):
+        row = P[i]
+        for j in range(d):
+            row[j] -= g[i] * g[j]  # the same above and below the diagonal
+        trace += row[i]
+    sizes[SCALE], sizes[TRACE] = scale, trace
+    if scale > FOLD:
+        for i in range(d):
+            for j in range(d):
+                P[i, j] *= scale
+        sizes[SCALE], sizes[TRACE] = 1.0, trace * scale
+    return True
+
+
+@compiled
+def begin_again_inplace(w: Floats, P: Floats, sizes: Floats, penalty: float) -> None:
+    """Forget all that a filter has learned."""
+    w[:] = 0.0
+    P[:] = 0.0
+    for i in range(w.size):
+        P[i, i] = 1.0 / penalty
+    sizes[SCALE], sizes[TRACE] = 1.0, w.size / penalty
 
 
 @compiled
@@ -154,15 +189,19 @@ def delayed_inplace(filters: DelayedFilters, X: Floats, places: Ints, y: Floats,
     """Forecast rows of X (K, K + n, T, d) into `made` (K, n, T), and learn y (K, n, T), NaN where there is nothing.
 
     `places` (K, K + n, T) is the filter of each sample; `setting` the penalty, the factor of forgetting per sample, and
-    the number of deviations at which innovations are clipped, or 0.
+    the number of deviations at which innovations weigh less, or 0.
     """
-    (n_horizons, n, T), d = made.shape, X.shape[3]
-    g = np.empty(d)
+    n_horizons, n, T = made.shape
+    g = np.empty(X.shape[3])
     for k in range(n_horizons):
+        W, P, sizes, squares = filters.weights[k], filters.covariance[k], filters.sizes[k], filters.squares[k]
         for i in range(n):
             now, then = n_horizons + i, n_horizons + i - k - 1
             for t in range(T):
-                made[k, i, t] = dot(filters.weights[k, places[k, now, t]], X[k, now, t])
+                made[k, i, t] = dot(W[places[k, now, t]], X[k, now, t])
             for t in range(T):
                 if y[k, i, t] == y[k, i, t]:
-                    learn_delayed_inplace(filters, k, places[k, then, t], X[k, then, t], y[k, i, t], setting, g)
+                    f = places[k, then, t]
+                    sample = X[k, then, t], y[k, i, t], setting
+                    if not learn_delayed_inplace(W[f], P[f], sizes[f], squares, t, *sample, g):
+                        filters.resets[k] += 1

@@ -40,27 +40,3 @@ def half_widths_inplace(
                 missed = 1.0 if abs(errors[i]) > widths[i] else 0.0
                 own[LOG_FACTOR] += max(own[SEEN] ** -STEP_DECAY, SMALLEST_STEP) * (missed - misses)
         first = end
-
-
-@compiled
-def delayed_widths_inplace(
-    calibration: Floats, delay: int, widths: Floats, errors: Floats, deviations: Floats, misses: float
-) -> None:
-    """Give forecasts of several rounds ahead their half-widths; learn from the errors once the targets have come.
-
-    The last n rows of `widths` (m + n, T) are filled, from `deviations` (n, T); row i of `errors` (n, T), NaN where
-    there is none, belongs to the forecasts that were made `delay` rows before.
-    """
-    n, T = errors.shape
-    before = len(widths) - n
-    for i in range(n):
-        for t in range(T):
-            width = np.exp(calibration[t, LOG_FACTOR]) * deviations[i, t]
-            widths[before + i, t] = width if width < np.inf else np.nan
-        for t in range(T):
-            given = widths[before + i - delay, t]
-            if errors[i, t] == errors[i, t] and given == given:
-                own = calibration[t]
-                own[SEEN] += 1.0
-                missed = 1.0 if abs(errors[i, t]) > given else 0.0
-                own[LOG_FACTOR] += max(own[SEEN] ** -STEP_DECAY, SMALLEST_STEP) * (missed - misses)

@@ -115,9 +115,9 @@ def show_record(forecaster: Engine) -> None:
     from braided.report.run.kinds import report_of
 
     report, sentences = report_of(forecaster), prose()
-    table = report.errors(most=30)
-    if table.rows:
-        show(fitted(table, sentences.width), console())
+    for table in (report.errors(most=30), report.by_horizon()):
+        if table.rows:
+            show(fitted(table, sentences.width), console())
     for sentence in report.in_words():
         sentences.print(f"• {sentence}", highlight=False, markup=False)
 
@@ -129,7 +129,7 @@ def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = Tru
     if form == "table":
         shown = RichTable(box=None, pad_edge=False)
         for column in LINE_FIELDS:
-            shown.add_column(column, justify="left" if column in ("time", "stream") else "right")
+            shown.add_column(column, justify="left" if column in ("stream", "time") else "right")
         for row in lines_of(made, is_utc):
             cells = ("" if cell is None else f"{cell:g}" if isinstance(cell, float) else cell for cell in row)
             shown.add_row(*(Text(printable(cell)) for cell in cells))

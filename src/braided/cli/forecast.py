@@ -25,7 +25,7 @@ def forecast(
     sort_rows: opt.SortRows = opt.SORT_ROWS,
     debug: opt.Debug = False,
 ) -> None:
-    """Let a saved model learn newer rows, and print its forecasts of the next round."""
+    """Let a saved model learn newer rows, and print its forecasts of the next rounds."""
     from braided.forecasting.clock import time_in_words
     from braided.graph import listed
     from braided.runs import learn, load_forecaster

@@ -41,7 +41,7 @@ Tune = Annotated[
 KeepConstant = Annotated[
     bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
 ]
-FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare")
+FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare", "horizon")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -127,6 +127,7 @@ class Mixing:
     ] = None
     low: Annotated[float | None, typer.Option("--min", help="No forecast or interval is below this.")] = None
     high: Annotated[float | None, typer.Option("--max", help="No forecast or interval is above this.")] = None
+    horizon: Annotated[int, typer.Option(help="How many rounds ahead to forecast.", min=1)] = 1
     compare: Annotated[
         bool, typer.Option("--compare", help="Also run Auto without sharing, to measure what sharing gains.")
     ] = False
@@ -144,6 +145,7 @@ class Mixing:
             low=self.low,
             high=self.high,
             compares=self.compare,
+            horizon=self.horizon,
         )
 
 

@@ -21,7 +21,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError
 from braided.forecasting.clock import LARGEST_STAMP, NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
@@ -31,7 +30,7 @@ from braided.forecasting.units import LARGEST_LEVEL, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
 from braided.learners.parts.samples import plain_time
 from braided.types import Flags, Floats, Ints, Times
-from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers, numbers, share
+from braided.validate import LARGEST_COUNT, count, insist_kinds, numbers, share
 
 MADE_BY_HAND = Origin()
 COUNTERS = ("rounds", "gaps", "breakdowns", "unforecast", "irregular", "absent", "too_large")
@@ -42,14 +41,13 @@ class Engine(ABC):
 
     Subclasses make their parts, then call `super().__init__`, and implement the properties `tasks`, `clock` and
     `samples`, and the methods `_meet`, `_advance`, `_ahead`, `_outward`, `_is_silent` and `restore`; those that save
-    more than the common state extend `saved` and `dump`. `_advance` ends each run of rounds with `_widths`, `_score`,
-    `_count` and `_forecasts`, and calls `_join` when a task joins.
+    more than the common state extend `saved` and `dump`. `_advance` ends each run of rounds with `_score`, `_count` and
+    `_forecasts`, and calls `_join` when a task joins.
     """
 
     no_forecast: ClassVar[str] = "no value in the last round"  # why `ahead` leaves a stream out
     saved: ClassVar[dict[str, str]] = {  # what is saved of the state, by name, and the attribute that holds it
-        **{name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)},
-        "calibration": "_calibration",
+        name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)
     }
 
     def __init__(
@@ -60,13 +58,9 @@ class Engine(ABC):
         origin: Origin = MADE_BY_HAND,
         contenders: tuple[str, ...] = CONTENDERS,
     ) -> None:
-        from scipy.special import ndtri
-
         self.coverage, self.origin = share(coverage, "coverage"), origin
         self.record = Record.blank(scale, contenders)
         self.columns: list[TaskKey] = list(tasks)  # all tasks seen, those that have not joined yet at the end
-        self._log_factor = float(np.log(ndtri(0.5 + self.coverage / 2.0)))  # of the first widths: of normal errors
-        self._calibration: Floats = np.tile([self._log_factor, 0.0, 0.0], (len(tasks), 1))
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates
         self.rounds, self.gaps, self.breakdowns = 0, 0, 0
@@ -97,6 +91,11 @@ class Engine(ABC):
     def n_extras(self) -> int:
         """The number of further columns."""
         return 0
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds ahead it forecasts."""
+        return 1
 
     @property
     def needs_positive(self) -> bool:
@@ -292,32 +291,12 @@ class Engine(ABC):
 
         Returns the new order of the columns, for what the subclass keeps of each.
         """
-        n_tasks = len(self._calibration)
+        n_tasks = len(self.record.counts)
         self.record.join(np.array([scale]))
-        factor = self._calibration[:, LOG_FACTOR].mean() if n_tasks else self._log_factor
-        self._calibration = np.concatenate([self._calibration, [[factor, 0.0, 0.0]]])
         order = list(range(len(self.columns)))
         order.insert(n_tasks, order.pop(self.columns.index(task)))
         self.columns = [self.columns[place] for place in order]
         return order
-
-    def _widths(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
-        """Return half-widths of the intervals, NaN where there is none yet; the calibration learns from the errors.
-
-        `errors` (n,) of the levels, sorted by round; `deviations` (n,), or empty: then the size of the errors so far.
-        """
-        ends = np.append(np.flatnonzero(np.diff(rounds)) + 1, len(places))
-        return self._made_widths(self._calibration, errors, deviations, places, ends)
-
-    def _widths_ahead(self, deviations: Floats, places: Ints) -> Floats:
-        """Return half-widths for the next round; nothing is learned."""
-        end = np.array([len(places)])
-        return self._made_widths(self._calibration.copy(), np.zeros(len(places)), deviations, places, end)
-
-    def _made_widths(self, calibration: Floats, errors: Floats, deviations: Floats, places: Ints, ends: Ints) -> Floats:
-        widths = np.empty(len(places))
-        half_widths_inplace(calibration, widths, errors, deviations, places, ends, 1.0 - self.coverage)
-        return widths
 
     def _score(self, errors: Floats, inside: Floats, places: Ints, rows: Ints, n_rounds: int, absent: int) -> None:
         """Add errors to the record, as `Record.add` takes them; `absent` values had nothing to compare with."""
@@ -385,7 +364,6 @@ class Engine(ABC):
         for name in ("first_stamp", "last_stamp"):
             count(getattr(self, name), name, least=NEVER, most=LARGEST_STAMP)
         insist_kinds(self, is_dated=bool)
-        insist_numbers(self._calibration, "calibration", (n_tasks, 3))
         if not len(self.record.counts) == len(self.record.scale) == n_tasks:
             raise InputError(f"the record is of {len(self.record.counts)} tasks, the engine of {n_tasks}")
         if tuple(self.columns[:n_tasks]) != self.tasks:

@@ -35,6 +35,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
+from braided._compiled.intervals import LOG_FACTOR, half_widths_inplace
 from braided.errors import InputError, NumericalError
 from braided.features import Lags, Scale
 from braided.forecasting.clipping import Clipping
@@ -55,7 +56,11 @@ from braided.validate import insist_kinds, insist_numbers
 class LearnerEngine(Engine):
     """A learner, and everything that turns streams of values into forecasts; the learner's tasks are the streams."""
 
-    saved: ClassVar[dict[str, str]] = Engine.saved | {"recent": "_recent", "recent_extras": "_recent_extras"}
+    saved: ClassVar[dict[str, str]] = Engine.saved | {
+        "calibration": "_calibration",
+        "recent": "_recent",
+        "recent_extras": "_recent_extras",
+    }
 
     def __init__(
         self,
@@ -66,6 +71,8 @@ class LearnerEngine(Engine):
         coverage: float = 0.9,  # share of the values that intervals should hold
         origin: Origin = MADE_BY_HAND,
     ) -> None:
+        from scipy.special import ndtri
+
         graph, lags, n_extras = preparation.graph, preparation.lags, preparation.n_extras
         for name, one in {"graph": graph, "single": single}.items():
             if one is not None and one.tasks != learner.tasks:
@@ -79,6 +86,8 @@ class LearnerEngine(Engine):
                 raise InputError(f"{type(one).__name__} has {one.n_features} features: the lags give {expected}")
         super().__init__(graph.tasks, preparation.units.typical, coverage, origin)
         self.learner, self.preparation, self.single = learner, preparation, single
+        self._log_factor = float(np.log(ndtri(0.5 + self.coverage / 2.0)))  # of the first widths: of normal errors
+        self._calibration: Floats = np.tile([self._log_factor, 0.0, 0.0], (graph.n_tasks, 1))
         self._recent: Floats = np.full((lags.reach, graph.n_tasks), np.nan)  # the last values of all columns
         self._recent_extras: Floats = np.full((lags.reach, graph.n_tasks, n_extras), np.nan)
         self._waiting: dict[TaskKey, Floats] = {}  # the first values of tasks that have not joined yet
@@ -182,6 +191,8 @@ class LearnerEngine(Engine):
         for learner in (self.learner, self.single):
             if learner is not None:
                 self.breakdowns += add_or_reset(learner, task, similar) * (learner is self.learner)
+        factor = self._calibration[:, LOG_FACTOR].mean() if len(self._calibration) else self._log_factor
+        self._calibration = np.concatenate([self._calibration, [[factor, 0.0, 0.0]]])
         order = self._join(task, float(self.units.typical[-1]))
         self._recent, self._recent_extras = self._recent[:, order], self._recent_extras[:, order]
 
@@ -209,6 +220,24 @@ class LearnerEngine(Engine):
         self._count(stamps)
         self._recent, self._recent_extras = values[-reach:].copy(), further[-reach:].copy()
         return self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
+
+    def _widths(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
+        """Return half-widths of the intervals, NaN where there is none yet; the calibration learns from the errors.
+
+        `errors` (n,) of the levels, sorted by round; `deviations` (n,), or empty: then the size of the errors so far.
+        """
+        ends = np.append(np.flatnonzero(np.diff(rounds)) + 1, len(places))
+        return self._made_widths(self._calibration, errors, deviations, places, ends)
+
+    def _widths_ahead(self, deviations: Floats, places: Ints) -> Floats:
+        """Return half-widths for the next round; nothing is learned."""
+        end = np.array([len(places)])
+        return self._made_widths(self._calibration.copy(), np.zeros(len(places)), deviations, places, end)
+
+    def _made_widths(self, calibration: Floats, errors: Floats, deviations: Floats, places: Ints, ends: Ints) -> Floats:
+        widths = np.empty(len(places))
+        half_widths_inplace(calibration, widths, errors, deviations, places, ends, 1.0 - self.coverage)
+        return widths
 
     def _errors(self, y: Floats, guesses: Floats, level: Floats, actual: Floats, places: Ints) -> Floats:
         """Errors (n, K) of the changes that the contenders guessed, in the user's units over the record's scale.
@@ -297,6 +326,7 @@ class LearnerEngine(Engine):
         super()._insist_sound()
         n_tasks, n_columns, reach = len(self.tasks), len(self.columns), self.preparation.lags.reach
         insist_kinds(self.preparation, clipping=Clipping)
+        insist_numbers(self._calibration, "calibration", (n_tasks, 3))
         insist_numbers(self._recent, "recent values", (reach, n_columns), missing=True)
         insist_numbers(self._recent_extras, "recent extras", (reach, n_columns, self.n_extras), missing=True)
         for values in self._waiting.values():

@@ -1,4 +1,4 @@
-"""Forecasts in a file: Parquet or CSV with `time, stream, actual, forecast, low, high`.
+"""Forecasts in a file: Parquet or CSV with `stream, time, horizon, forecast, low, high, actual`.
 
 During a run, forecasts are kept in numbered parts beside the file. A part is written whole or not at all, so a run that
 was killed can resume after the last part that its saved model knows of. At the end the parts are joined into the file.
@@ -25,8 +25,8 @@ from braided.tables.cells import to_seconds
 from braided.types import Times
 
 FORECASTS_MARK = mark_of("forecasts")
-LINE_FIELDS = ("time", "stream", "forecast", "low", "high")
-FORECAST_COLUMNS = ("time", "stream", "actual", "forecast", "low", "high")
+LINE_FIELDS = ("stream", "time", "horizon", "forecast", "low", "high")
+FORECAST_COLUMNS = (*LINE_FIELDS, "actual")
 FORECAST_SUFFIXES = (".parquet", ".csv")
 FOUR_DIGIT_YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads the years between these
 
@@ -155,13 +155,14 @@ def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
     """Return forecasts as an Arrow table, with nulls where a value is unknown."""
     import pyarrow as pa
 
-    numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in FORECAST_COLUMNS[2:]}
+    numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in FORECAST_COLUMNS[3:]}
     names = pa.array([str(name) for name in forecasts.names])
     streams = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
     stamps = pa.array(times)
     if is_utc and times.dtype.kind == "M":
         stamps = stamps.cast(pa.timestamp(stamps.type.unit, "UTC"))
-    return pa.table({"time": stamps, "stream": streams} | numbers)
+    horizons = pa.array(forecasts.horizons.astype(np.int32))
+    return pa.table({"stream": streams, "time": stamps, "horizon": horizons} | numbers)
 
 
 def _csv_times(times: Times, is_utc: bool) -> Times:
@@ -180,9 +181,10 @@ def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, 
     """Yield the `LINE_FIELDS` of each forecast; None where a value is unknown."""
     times = to_seconds(forecasts.times)
     shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
-    numbers = (getattr(forecasts, name).tolist() for name in LINE_FIELDS[2:])
-    for time, stream, *bounds in zip(shown, forecasts.tasks, *numbers, strict=True):
-        yield time, stream, *(None if bound != bound else bound for bound in bounds)
+    numbers = (getattr(forecasts, name).tolist() for name in LINE_FIELDS[3:])
+    horizons = forecasts.horizons.tolist()
+    for stream, time, horizon, *bounds in zip(forecasts.tasks, shown, horizons, *numbers, strict=True):
+        yield stream, time, horizon, *(None if bound != bound else bound for bound in bounds)
 
 
 def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:

@@ -65,8 +65,8 @@ class Settings:
             return
         if self.auto != Auto():
             raise InputError(
-                "season, timezone, holidays, bounds, sharing, compare and members are options of Auto: leave them out, "
-                "or use Auto"
+                "horizon, season, timezone, holidays, bounds, sharing, compare and members are options of Auto: leave "
+                "them out, or use Auto"
             )
         methods = methods_for(self.methods)  # refuses an unknown one, before anything is read
         if self.parameters and len(self.methods) != 1:

@@ -167,6 +167,7 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "--min": settings.auto.low,
         "--max": settings.auto.high,
         "--compare": settings.auto.compares,
+        "--horizon": settings.auto.horizon,
         "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
         "--tune": settings.tune,
         "search": settings.how,

@@ -21,20 +21,20 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from braided._compiled.intervals import LOG_FACTOR, delayed_widths_inplace
 from braided.errors import InputError
 from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.copies import find_copies
 from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made
 from braided.forecasting.auto.first_rounds import FirstRounds, Part
 from braided.forecasting.auto.newcomers import LONGEST_WAIT, Newcomers
+from braided.forecasting.auto.pending import Given, Pending
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.auto.surroundings import Stretch, Surroundings
 from braided.forecasting.clock import DAY, NEVER, Clock
 from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine
-from braided.forecasting.forecasts import Forecasts, joined
+from braided.forecasting.forecasts import Forecasts
 from braided.forecasting.origin import Origin
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
 from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
@@ -48,7 +48,8 @@ HEADS_OF_MANY = (5, 20, 100)
 SCORED_FROM = 20  # rounds
 LEAST_VALUES = 2  # at a head, or a tenth of its rounds if that is more
 SILENT_AFTER = 11  # rounds without a value
-FORECAST, WIDTH, LAST = range(3)  # of what is pending
+SEASONAL = "seasonal naive"  # the contender of later rounds: the value a season before, or the last one
+LATER = (MODEL, NO_CHANGE, SEASONAL)
 ALONE = "without sharing"  # the contender
 ONE_FILTER = "own past"  # the member that is one filter per stream
 
@@ -71,8 +72,6 @@ class AutoEngine(Engine):
         "quiet": "_quiet",
         "last": "_last",
         "has_changed": "_has_changed",
-        "pending": "_pending",
-        "later_calibration": "_later_calibration",
         **{name: name for name in ("later_records", "weights", "copies", "measured_on", "n_measured")},
     }
 
@@ -104,10 +103,8 @@ class AutoEngine(Engine):
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
         self._last_extras: Floats = np.empty((0, n_extras))
         self._samples = 0
-        later = auto.horizon - 1
-        self.later_records = [Record.blank(np.empty(0), (MODEL, NO_CHANGE)) for _ in range(later)]  # of h = 2 … H
-        self._later_calibration: Floats = np.empty((later, 0, 3))
-        self._pending: Floats = np.empty((3, later, later, 0))  # FORECAST, WIDTH, LAST of the last rounds, by horizon
+        self.later_records = [Record.blank(np.empty(0), LATER) for _ in range(auto.horizon - 1)]  # of h = 2 … H
+        self._pending = Pending(auto.horizon, coverage)
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
         stamps, dated = super()._stamps(times)
@@ -178,10 +175,7 @@ class AutoEngine(Engine):
         n = len(new)
         for record in self.records:
             record.join(np.ones(n))
-        self._calibration = np.vstack([self._calibration, np.tile([self._log_factor, 0.0, 0.0], (n, 1))])
-        fresh = np.tile([self._log_factor, 0.0, 0.0], (self.auto.horizon - 1, n, 1))
-        self._later_calibration = np.concatenate([self._later_calibration, fresh], axis=1)
-        self._pending = np.pad(self._pending, ((0, 0), (0, 0), (0, 0), (0, n)), constant_values=np.nan)
+        self._pending.meet(n)
         self._last = np.append(self._last, np.full(n, np.nan))
         self._has_changed = np.append(self._has_changed, np.zeros(n, np.bool_))
         self._quiet = np.append(self._quiet, np.zeros(n, np.int64))
@@ -191,6 +185,11 @@ class AutoEngine(Engine):
     def ahead(self) -> Forecasts:
         """Forecast the round after the last, for every stream that had a value; nothing after one round only."""
         return self.nothing() if self.rounds == 1 else super().ahead()
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds ahead it forecasts."""
+        return self.auto.horizon
 
     @property
     def records(self) -> list[Record]:
@@ -274,11 +273,7 @@ class AutoEngine(Engine):
         return np.array(sorted(places.tolist(), key=lambda place: repr(self.columns[place])), np.int64)
 
     def _add_to_places(self, new: Ints) -> None:
-        """Add columns to those in the ensemble; their intervals begin as wide as those of the others are by now."""
-        if len(self.places):
-            self._calibration[new, LOG_FACTOR] = self._calibration[self.places, LOG_FACTOR].mean()
-            later = self._later_calibration
-            later[:, new, LOG_FACTOR] = later[:, self.places, LOG_FACTOR].mean(axis=1, keepdims=True)
+        """Add columns to those in the ensemble."""
         self.places = np.append(self.places, new)
         for place in new.tolist():
             del self._newcomers.values[place]
@@ -325,107 +320,72 @@ class AutoEngine(Engine):
         known, self._last_extras = last_known(extras, self._last_extras)
         if not self._is_measured:
             self._head.parts.append(Part(stamps, values.copy(), known))  # the caller may reuse the array
-        forecast, deviation = last.copy(), np.full(values.shape, np.nan)
-        made, alone = None, None
+        forecast = np.tile(last, (self.horizon, 1, 1))
+        naive, made, alone = forecast.copy(), None, None
         if self.ensemble is not None:
             stretch = self._stretch(stamps, values[:, places], known[:, places], before)
             made = self.ensemble.advance(stretch)
             alone = None if self.alone is None else self.alone.advance(stretch)
-            forecast[:, places], deviation[:, places] = made.forecast, made.deviation
+            forecast[:, :, places], naive[1:, :, places] = made.forecasts, made.later.naive
             self.breakdowns = self.ensemble.breakdowns
         there = ~np.isnan(values)
         moves = there & ~np.isnan(last) & (values != last)
         has_changed = np.logical_or.accumulate(np.vstack([self._has_changed, moves]), axis=0)
         self._has_changed = has_changed[-1]
         forecast = self._outward(np.where(has_changed[:-1], forecast, last), places)
-        given = self._later(last, has_changed[:-1], values, made)
-        rows, columns = np.nonzero(there & ~np.isnan(forecast))
-        actual, middle = values[rows, columns], forecast[rows, columns]
-        widths = self._intervals(actual - middle, deviation[rows, columns], columns, rows)
-        found = self._forecasts(stamps[rows], columns, actual, middle, np.zeros(len(rows)), widths)
-        later = self._found_later(stamps, values, given)
+        given = self._pending.advance(forecast, last, naive, self._unit, values)
+        rows, k, columns = np.nonzero((there & ~np.isnan(given.forecast)).transpose(1, 0, 2))
+        middle, widths, zero = given.forecast[k, rows, columns], given.width[k, rows, columns], np.zeros(len(rows))
+        found = self._forecasts(stamps[rows], columns, values[rows, columns], middle, zero, widths, k + 1)
         if made is not None and record and self.rounds >= SCORED_FROM:
-            self._add_scores(values, rows, found, made, alone)
-            self._add_later_scores(values, given)
+            self._add_scores(values, rows, found, given, made, alone)
         self._count(stamps)
         if 1 < self.rounds < HEADS[0]:
             self._clock = self._measured_clock(self._head.stamps)
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
         self._newcomers.take_up(values)
-        return sorted_together(found, later)
+        return found
 
     def _count_steps(self, stamps: Ints, before: int) -> None:
         """Count steps that were too long, the first of them once the clock has been measured."""
         if self.rounds >= HEADS[0]:
             super()._count_steps(stamps, before)
 
-    def _intervals(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
-        """Return half-widths of intervals in the user's units, NaN where nothing is known of a stream's errors."""
-        known = np.where(np.isnan(deviations), np.nan, 1.0)
-        relative = np.clip(np.nan_to_num(errors / deviations), -LARGEST_LEVEL, LARGEST_LEVEL)
-        return self._widths(relative, known, places, rounds) * deviations
+    @property
+    def _unit(self) -> Floats:
+        """The typical change of each stream in the ensemble; NaN for others, which get no intervals."""
+        unit = np.full(len(self.columns), np.nan)
+        unit[self.places] = self.record.scale[self.places]
+        return unit
 
-    def _add_scores(self, values: Floats, rows: Ints, found: Forecasts, made: Made, alone: Made | None) -> None:
+    def _add_scores(
+        self, values: Floats, rows: Ints, found: Forecasts, given: Given, made: Made, alone: Made | None
+    ) -> None:
         """Record the errors of the model, of all its members and rules, and of the mixture that shares nothing."""
         assert self.ensemble is not None
         assert self.weights is not None
         inside_of = np.full(len(self.columns), -1)
         inside_of[self.places] = np.arange(len(self.places))
-        kept = inside_of[found.places] >= 0
-        rows, columns = rows[kept], found.places[kept]
-        places, scale = inside_of[columns], self.record.scale[columns]
-        actual, low, high = found.actual[kept], found.low[kept], found.high[kept]
-        error = (actual - found.forecast[kept]) / scale
-        changes = np.nan_to_num(made.members[rows, places]) * self.ensemble.views[0].units.scale[places, None]
-        members = (actual[:, None] - self._outward(made.last[rows, places, None] + changes, places)) / scale[:, None]
-        others = [] if alone is None else [(actual - self._outward(alone.forecast, places)[rows, places]) / scale]
-        errors = np.column_stack([error, *others, members])
-        inside = np.where(np.isnan(low), np.nan, (low <= actual) & (actual <= high))
-        self.record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, rows, len(values))
+        unit = self.ensemble.views[0].units.scale
+        for k, record in enumerate(self.records):
+            kept = (found.horizons == k + 1) & (inside_of[found.places] >= 0)
+            at, columns = rows[kept], found.places[kept]
+            places, scale = inside_of[columns], record.scale[columns, None]
+            actual, low, high = found.actual[kept], found.low[kept], found.high[kept]
+            if k:
+                others = [self._outward(array[k, at, columns], columns)[:, None] for array in (given.last, given.naive)]
+            else:
+                changes = np.nan_to_num(made.members[at, places]) * unit[places, None]
+                others = [] if alone is None else [self._outward(alone.forecast, places)[at, places][:, None]]
+                others.append(self._outward(made.last[at, places, None] + changes, places))
+            errors = (actual[:, None] - np.column_stack([found.forecast[kept], *others])) / scale
+            inside = np.where(np.isnan(low), np.nan, (low <= actual) & (actual <= high))
+            record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, at, len(values))
         self.weights.add(made.weights, np.arange(len(values)), len(values))
         there = ~np.isnan(values)
         self.absent += int(np.count_nonzero(~there))
-        self.unforecast += int(np.count_nonzero(there)) - len(found.places)
-
-    def _later(self, last: Floats, has_changed: Flags, values: Floats, made: Made | None) -> Floats:
-        """Forecast the rounds after each of n; return what was forecast of these earlier (3, H − 1, n, all columns)."""
-        later, n, columns = self.auto.horizon - 1, *values.shape
-        forecast, deviation = np.full((2, later, n, columns), np.nan)
-        forecast[:] = last
-        if made is not None and later:
-            forecast[:, :, self.places], deviation[:, :, self.places] = made.later
-        forecast = self._outward(np.where(has_changed, forecast, last), self.places)
-        new = np.stack([forecast, np.full(forecast.shape, np.nan), np.broadcast_to(last, forecast.shape)])
-        pending = np.concatenate([self._pending, new], axis=2)
-        given = np.empty(new.shape)
-        for k in range(later):
-            which = np.s_[later - k - 1 : later - k - 1 + n]  # the forecasts made k + 1 rounds before
-            errors = values - pending[FORECAST, k, which]
-            delayed_widths_inplace(
-                self._later_calibration[k], k + 1, pending[WIDTH, k], errors, deviation[k], 1.0 - self.coverage
-            )
-            given[:, k] = pending[:, k, which]
-        self._pending = pending[:, :, n:].copy()
-        return given
-
-    def _found_later(self, stamps: Ints, values: Floats, given: Floats) -> Forecasts:
-        """Return the forecasts of values that were made more than one round before."""
-        k, rows, columns = np.nonzero(~np.isnan(values) & ~np.isnan(given[FORECAST]))
-        forecast, widths, _ = given[:, k, rows, columns]
-        zero = np.zeros(len(rows))
-        return self._forecasts(stamps[rows], columns, values[rows, columns], forecast, zero, widths, k + 2)
-
-    def _add_later_scores(self, values: Floats, given: Floats) -> None:
-        inside = np.isin(np.arange(len(self.columns)), self.places)
-        for k, record in enumerate(self.later_records):
-            forecast, widths, last = given[:, k]
-            rows, columns = np.nonzero(~np.isnan(values) & ~np.isnan(forecast) & inside)
-            one = rows, columns
-            made = self._forecasts(rows, columns, values[one], forecast[one], np.zeros(len(rows)), widths[one])
-            errors = (made.actual[:, None] - np.column_stack([made.forecast, last[one]])) / record.scale[columns, None]
-            held = np.where(np.isnan(made.low), np.nan, (made.low <= made.actual) & (made.actual <= made.high))
-            record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), held, columns, rows, len(values))
+        self.unforecast += int(np.count_nonzero(there)) - int(np.count_nonzero(found.horizons == 1))
 
     def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
@@ -462,28 +422,18 @@ class AutoEngine(Engine):
     # Forecasting ---------------------------------------------------------------------------------------------------
 
     def _ahead(self, stamp: int) -> Forecasts:
-        n_ahead = self.auto.horizon
-        stamps, forecast = np.array([stamp]), np.tile(self._last, (n_ahead, 1))
-        deviation = np.full(forecast.shape, np.nan)
+        stamps, forecast = np.array([stamp]), np.tile(self._last, (self.horizon, 1))
         if self.ensemble is not None:
             places = self.places
             nothing = np.full((1, len(places)), np.nan)
             made = self.ensemble.ahead(self._stretch(stamps, nothing, self._last_extras[None, places], self.last_stamp))
-            forecast[:, places] = np.concatenate([made.forecast, made.later.mean[:, 0]])
-            deviation[:, places] = np.concatenate([made.deviation, made.later.deviation[:, 0]])
+            forecast[:, places] = made.forecasts[:, 0]
         forecast = self._outward(np.where(self._has_changed, forecast, self._last), self.places)
-        widths = np.full(forecast.shape, np.nan)
-        known = np.flatnonzero(~np.isnan(forecast[0]))
-        relative = np.where(np.isnan(deviation[0, known]), np.nan, 1.0)
-        widths[0, known] = self._widths_ahead(relative, known) * deviation[0, known]
-        for k, calibration in enumerate(self._later_calibration):
-            one = np.s_[k + 1 : k + 2]
-            none = np.full((1, len(self._last)), np.nan)
-            delayed_widths_inplace(calibration, 0, widths[one], none, deviation[one], 1.0 - self.coverage)
-        h, columns = np.nonzero(~np.isnan(forecast))
-        times, unknown = self._expected(stamps, n_ahead)[0][h], np.full(len(h), np.nan)
-        numbers = forecast[h, columns], np.zeros(len(h)), widths[h, columns]
-        return self._forecasts(times, columns, unknown, *numbers, h + 1)
+        widths = self._pending.ahead(self._unit)
+        k, columns = np.nonzero(~np.isnan(forecast))
+        times, unknown = self._expected(stamps, self.horizon)[0][k], np.full(len(k), np.nan)
+        zero = np.zeros(len(k))
+        return self._forecasts(times, columns, unknown, forecast[k, columns], zero, widths[k, columns], k + 1)
 
     # Saving --------------------------------------------------------------------------------------------------------
 
@@ -496,6 +446,7 @@ class AutoEngine(Engine):
             "extras_units": self._surroundings.units,
             "head": self._head.dump(),
             "waiting": self._newcomers.dump(),
+            "pending": self._pending.dump(),
             "places": self.places,
             "ensembles": [one.dump() for one in (self.ensemble, self.alone) if one is not None],
         }
@@ -514,6 +465,7 @@ class AutoEngine(Engine):
         engine._surroundings.units = dumped["extras_units"]
         engine._newcomers.restore(dumped["waiting"])
         engine._head = FirstRounds.restore(dumped["head"])
+        engine._pending.restore(dumped["pending"], len(dumped["last_extras"]))
         insist_kinds(engine, origin=Origin, _clock=Clock)
         engine.record = dumped["state"]["record"]
         engine._resume(dumped["state"])
@@ -529,11 +481,9 @@ class AutoEngine(Engine):
         if np.shape(self._has_changed) != (n,) or self._has_changed.dtype != np.bool_:
             raise InputError("it is not known of each stream whether it has changed")
         insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
-        later = self.auto.horizon - 1
-        insist_numbers(self._later_calibration, "calibration of later rounds", (later, n, 3))
-        insist_numbers(self._pending, "pending forecasts", (3, later, later, n), missing=True)
+        later = self.horizon - 1
         kinds = [isinstance(one, Record) and (len(one.scale), one.contenders) for one in self.later_records]
-        if kinds != [(n, (MODEL, NO_CHANGE))] * later:
+        if kinds != [(n, LATER)] * later:
             raise InputError(f"there are {len(kinds)} records of later rounds, or of other streams: {later} are due")
         insist_numbers(self._surroundings.units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
@@ -593,16 +543,6 @@ class AutoEngine(Engine):
 
     def _parts_in_words(self) -> str:
         return f"{self.auto}, {len(self.columns)} streams"
-
-
-def sorted_together(one: Forecasts, other: Forecasts) -> Forecasts:
-    """Return both, sorted as `Forecasts` are."""
-    if not len(other.times):
-        return one
-    both = joined([one, other])
-    order = np.lexsort((both.places, both.horizons, both.times))
-    columns = {name: getattr(both, name)[order] for name in Forecasts._fields if name != "names"}
-    return Forecasts(names=both.names, **columns)
 
 
 def last_known(values: Floats, before: Floats) -> tuple[Floats, Floats]:

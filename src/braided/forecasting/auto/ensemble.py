@@ -56,6 +56,11 @@ class Made(NamedTuple):
     weights: Floats  # (n, K) mean over the streams
     later: Later  # of the rounds after the next
 
+    @property
+    def forecasts(self) -> Floats:
+        """Those of all horizons (H, n, T)."""
+        return np.concatenate([self.forecast[None], self.later.mean])
+
 
 def looks_ahead(runner: Runner) -> TypeGuard[LinearRunner]:
     """Whether a member also forecasts the rounds after the next."""
@@ -104,8 +109,8 @@ class Ensemble:
         members: Sequence[Member] = ()
         if n_rounds >= LEARNERS_FROM:
             is_short = seasons.is_dated and seasons.step <= HOUR
-            n_alike, are_many = views[0].alike.shape[1], n_streams >= MANY_STREAMS
-            defaults = default_members(len(seasons.lengths), is_short, n_alike, are_many, sharing)
+            n_alike, sizes = views[0].alike.shape[1], (views[0].are_few, n_streams >= MANY_STREAMS)
+            defaults = default_members(len(seasons.lengths), is_short, n_alike, *sizes, sharing)
             members = defaults if auto.members is None else auto.members
             if not sharing:
                 members = [one for one in (member.alone() for member in members) if one is not None]
@@ -142,10 +147,6 @@ class Ensemble:
         return max(NUMBERS_AT_ONCE // (numbers * max(self.n_streams, 1)), 1)
 
     @property
-    def _are_many(self) -> bool:
-        return self.n_streams >= MANY_STREAMS
-
-    @property
     def graph(self) -> TaskGraph:
         """The graph of the streams, whose keys are 0, 1, …"""
         return self.views[0].graph
@@ -162,7 +163,7 @@ class Ensemble:
 
     def _horizons(self, horizon: int) -> Horizons:
         followed = {name: runner.member.is_robust for name, runner in self.runners[0].items() if looks_ahead(runner)}
-        return Horizons(horizon, self.n_streams, self.seasons, followed, self.sharing, self._are_many)
+        return Horizons(horizon, self.n_streams, self.seasons, followed, self.sharing, self.views[0].are_few)
 
     def _prefer_learners(self, n_rounds: int) -> None:
         """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
@@ -233,8 +234,9 @@ class Ensemble:
         scale = view.units.scale
         forecast = view.outward(last + mixed.mean)
         if later is None:
-            later = Later(*np.empty((2, 0, *last.shape)))
-        later = Later(view.outward(last + later.mean), later.deviation * scale)
+            later = Later(*np.empty((3, 0, *last.shape)))
+        mean, naive = (view.outward(last + change) for change in (later.mean, later.naive))
+        later = Later(mean, later.deviation * scale, naive)
         return Made(forecast, mixed.deviation * scale, view.outward(last), changes, mixed.weights, later)
 
     def _forecasts(

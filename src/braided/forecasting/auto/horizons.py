@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from braided._compiled.delayed import DelayedFilters, delayed_inplace, fresh_delayed, joined
+from braided._compiled.delayed import DelayedFilters, delayed_inplace, fresh_delayed, with_stream
 from braided._compiled.mixture import COMMON_SHARE, RATE, SEEN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
-from braided._compiled.targets import Far, Targets
+from braided._compiled.targets import FAR_RULES, Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.members import ROBUST
 from braided.forecasting.auto.seasons import Seasons
@@ -67,6 +67,9 @@ class Later(NamedTuple):
 
     mean: Floats  # (H − 1, n, T)
     deviation: Floats  # (H − 1, n, T) typical error so far
+    naive: (
+        Floats  # (H − 1, n, T) by the value one or more of the shortest season before; by the last one without a season
+    )
 
 
 class Came(NamedTuple):
@@ -90,19 +93,20 @@ class Horizons:
         seasons: Seasons,
         followed: Mapping[str, bool],  # the members that look ahead, and whether they are robust
         sharing: bool,
-        are_many: bool,
+        are_few: bool,
     ) -> None:
         self.n, self.seasons, self.followed, self.n_streams = horizon - 1, seasons, tuple(followed), n_streams
         self.is_robust = any(followed.values())
-        split = [] if not seasons.lengths else [PHASES] if are_many else [OWN_PHASES, PHASES]
-        self.members = [one for one in (TARGET, *split) if followed and (sharing or one.by_stream)]
+        by_phase = OWN_PHASES if are_few else PHASES
+        self.members = [one for one in (TARGET, by_phase) if followed and (seasons.lengths or not one.by_phase)]
         names = self._rule_names
         self._rules = [k for k, name in enumerate(names) if sharing or name not in FAR_OF_ALL_STREAMS]
         self.names = [*followed, *(one.name for one in self.members), *(names[k] for k in self._rules)]
         far = Far.fresh(self.n, self.n, n_streams, len(seasons.lengths))
         d = far.X.shape[3]
         self.filters = {
-            one.name: fresh_delayed(self.n, self._n_filters(one, n_streams), d, one.penalty) for one in self.members
+            one.name: fresh_delayed(self.n, self._n_filters(one, n_streams), d, one.penalty, n_streams)
+            for one in self.members
         }
         common = COMMON_SHARE if sharing else 0.0
         self.mixtures = [fresh_mixture(np.ones(len(self.names)), n_streams, common) for _ in range(self.n)]
@@ -197,7 +201,8 @@ class Horizons:
         for k, mixture in enumerate(self.mixtures):
             y = np.ascontiguousarray(came.moves[k])
             mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns_weights, mean[k], deviation[k])
-        return Later(mean, deviation), forecasts, means
+        naive = np.nan_to_num(far.rules[:, -n:, :, FAR_RULES]) if self.seasons.lengths else np.zeros(mean.shape)
+        return Later(mean, deviation, naive), forecasts, means
 
     @property
     def resets(self) -> int:
@@ -211,11 +216,9 @@ class Horizons:
 
     def join(self) -> None:
         """Make room for one more stream."""
-        d = self.X.shape[3]
         for member in self.members:
-            if member.by_stream:
-                more = fresh_delayed(self.n, self._n_filters(member, 1), d, member.penalty)
-                self.filters[member.name] = joined(self.filters[member.name], more)
+            n_filters = self._n_filters(member, 1) * member.by_stream
+            self.filters[member.name] = with_stream(self.filters[member.name], n_filters, member.penalty)
         self.mixtures = [mixture.with_stream() for mixture in self.mixtures]
         self.X = np.pad(self.X, ((0, 0), (0, 0), (0, 1), (0, 0)))
         for clipping in self.clippings:
@@ -255,7 +258,7 @@ class Horizons:
         self.clippings = list(dumped["clippings"])
         for name, fresh in self.filters.items():
             held = DelayedFilters(**dumped["filters"][name])
-            for field in ("weights", "covariance", "totals", "errors"):
+            for field in ("weights", "covariance", "sizes", "squares"):
                 insist_numbers(getattr(held, field), field, getattr(fresh, field).shape)
             insist_integers(held.resets, "resets", fresh.resets.shape, 0, LARGEST_COUNT)
             self.filters[name] = held

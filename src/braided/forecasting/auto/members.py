@@ -62,6 +62,8 @@ RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of t
     "recent mean change of all streams",
 )
 ON_ASINH = ("tied", "phases", "own phases")  # members that also run on the asinh scale
+LOOK_AHEAD = ("tied", "others")
+LOOK_AHEAD_OF_MANY = ("own past", "separate", "pooled", "others")  # where tied filters have no gains
 OF_FEW_STREAMS = ("tied, long memory", "tied, scaled", "phases, days off", "own phases", "others", "others, residuals")
 
 
@@ -387,39 +389,33 @@ def insist_members(members: tuple[Any, ...]) -> None:
 
 
 def default_members(
-    n_seasons: int, is_short: bool, n_alike: int, are_many: bool, sharing: bool = True
+    n_seasons: int, is_short: bool, n_alike: int, are_few: bool, are_many: bool, sharing: bool = True
 ) -> tuple[Linear, ...]:
     """Return Auto's members: fewer where there is no season, steps are longer than an hour, or streams are many.
 
     Those left out without sharing would be copies of others once they see no other stream (`alone`).
     """
-    own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0, looks_ahead=True)
-    tied = Linear("tied", "tied", ALL, looks_ahead=True)
+    own = Linear("own past", "separate", ("bias", *OWN, "known"), 10.0)
+    tied = Linear("tied", "tied", ALL)
     phases = Linear("phases", "pooled", FEW, forgetting=0.99, by="phase", after="tied")
-    others = Linear("others", "separate", ("others",), forgetting=0.999, is_robust=False, looks_ahead=True)
+    others = Linear("others", "separate", ("others",), forgetting=0.999, is_robust=False)
     members = [
         own,
         Linear("neighbours", "tied", ("bias", *OWN, *NEAR, *MEAN, "known"), forgetting=1.0),
         tied,
         replace(tied, name="tied, long memory", features=SMOOTH, penalty=1000.0, forgetting=1.0),
-        Linear("separate", "separate", SMOOTH, 30.0, looks_ahead=True),
-        Linear("pooled", "pooled", SMOOTH, 10.0, looks_ahead=True),
+        Linear("separate", "separate", SMOOTH, 30.0),
+        Linear("pooled", "pooled", SMOOTH, 10.0),
         Linear("tied, scaled", "tied", SMOOTH, is_scaled=True),
         phases,
         replace(phases, name="phases, days off", by="phase, day off", penalty=300.0),
         replace(phases, name="own phases", sharing="separate"),
         others,
-        replace(others, name="others, residuals", after="tied", sees_residuals=True, looks_ahead=False),
+        replace(others, name="others, residuals", after="tied", sees_residuals=True),
     ]
     if not are_many:
         members += [
-            replace(
-                one,
-                name=f"{one.name} (asinh)",
-                on="asinh",
-                after=one.after and f"{one.after} (asinh)",
-                looks_ahead=False,
-            )
+            replace(one, name=f"{one.name} (asinh)", on="asinh", after=one.after and f"{one.after} (asinh)")
             for one in members
             if one.name in ON_ASINH
         ]
@@ -430,4 +426,5 @@ def default_members(
         left_out |= {"neighbours", "separate", "pooled", "others", "others, residuals", "own phases"}
     kept = [one for one in members if one.name not in left_out and (n_seasons or not one.by)]
     kept = [one for one in kept if is_short or one.by != "phase, day off"]
-    return tuple(kept)
+    looking = LOOK_AHEAD if are_few else LOOK_AHEAD_OF_MANY
+    return tuple(replace(one, looks_ahead=one.name in looking) for one in kept)

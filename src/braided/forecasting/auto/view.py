@@ -78,6 +78,11 @@ class View:
         return self.groups["others"]
 
     @property
+    def are_few(self) -> bool:
+        """Whether tied filters know all streams at once, and not only the most similar."""
+        return not self.graph.is_sparse or not self.graph.similarity.nnz
+
+    @property
     def is_asinh(self) -> bool:
         """Whether it is on the asinh scale."""
         return self.medians.size > 0

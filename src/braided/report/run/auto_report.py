@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braided.forecasting.auto import AutoEngine
-from braided.forecasting.auto.engine import ALONE, ONE_FILTER, SCORED_FROM
+from braided.forecasting.auto.engine import ALONE, ONE_FILTER, SCORED_FROM, SEASONAL
 from braided.forecasting.record import MODEL, NO_CHANGE
 from braided.methods import AUTO, METHODS, Method
 from braided.printable import counted, printable
@@ -44,6 +44,7 @@ COPIES_IN_SENTENCE = 4  # groups
 CARRIERS_SHOWN = 3  # members of a stream
 COLUMN_OF = {ONE_FILTER: "one filter", ALONE: "unshared"}
 MEMBERS_NAMED = 8  # the others are one
+MOST_HORIZONS = 8  # in a table; of more, some are shown
 # From dark to light, so that neighbours in a stack differ for every eye; learners are cold and rules are warm.
 COLD = ("#0b3c5d", "#1f78b4", "#6fb1de", "#00695c", "#4db6a0", "#b5d8ea", "#2e4a7d", "#8fd0c1")
 WARM = ("#a63c00", "#e88a1a", "#f6c667", "#7a4a1e", "#d9a35b", "#f3dcae", "#c2571a", "#ffe9b8")
@@ -212,12 +213,35 @@ class AutoReport(EngineReport):
         return errors_table(self.engine.tasks, columns, Versus.of(record, rule).ratio, ends, most, note, last)
 
     def tables(self) -> list[Table]:
-        """Return what carries the forecasts: members, similar streams, copies."""
+        """Return errors by horizon and what carries the forecasts: members, similar streams, copies."""
         graph = self.engine.graph
         similar = [links(graph)] if graph is not None and self.engine.shares else []
-        return [self.carriers(), *similar, self.copied()]
+        return [self.by_horizon(), self.carriers(), *similar, self.copied()]
 
     tables_of_page = tables
+
+    def by_horizon(self) -> Table:
+        """Return the errors of forecasts 1, 2, … rounds ahead, of some horizons if there are many; empty for one."""
+        title = "Errors by horizon"
+        columns = ("Rounds ahead", "no change", "no change", "seasonal naive", "holds, %")
+        records = self.engine.records
+        if len(records) == 1 or not self.summary.scored:
+            return Table("horizons", title, "synchronous", columns, ())
+        rows = []
+        for h in shown_horizons(len(records)):
+            record = records[h - 1]
+            still = Versus.of(record, NO_CHANGE)
+            naive = Versus.of(record, SEASONAL) if record.has(SEASONAL) else None
+            held = 100.0 * record.covered.sum() / max(record.intervals.sum(), 1.0)
+            gains = [still.gain, np.nan if naive is None else naive.gain]
+            cells = brief(mean_of(still.ratio)), *map(signed, gains), number(held, ".1f")
+            rows.append((f"{h}", *cells))
+        note = (
+            "Means over the streams; forecasts of later rounds are scored when their values come. Seasonal naive: the "
+            "value as many of the shortest season before as it takes to be known when the forecast is made."
+        )
+        groups = (("", 1), ("error over", 1), ("gain % over", 2), ("interval", 1))
+        return Table("horizons", title, "synchronous", columns, tuple(rows), note, groups)
 
     def carriers(self, most: int = STREAMS_SHOWN) -> Table:
         """Return the members and rules with the most weight for each stream; empty without any."""
@@ -351,6 +375,18 @@ class AutoReport(EngineReport):
                 headline=False,
             )
         ]
+
+
+def shown_horizons(longest: int) -> list[int]:
+    """Return the horizons to show: all of a few, or some of many.
+
+    >>> shown_horizons(4), shown_horizons(48)
+    ([1, 2, 3, 4], [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48])
+    """
+    if longest <= MOST_HORIZONS:
+        return list(range(1, longest + 1))
+    steps = [h for power in range(longest.bit_length()) for h in (2**power, 3 * 2**power) if h < longest]
+    return sorted({*steps, longest})
 
 
 def _compared(versus: Versus, what: str, are_several: bool) -> str:

@@ -238,6 +238,10 @@ class EngineReport:
         made = errors_table(summary.tasks, columns, by, ends, most, note)
         return made if summary.scored else replace(made, rows=())
 
+    def by_horizon(self) -> Table:
+        """Return the errors of forecasts by how many rounds ahead they were made; empty if that is 1."""
+        return Table("horizons", "Errors by horizon", "synchronous", ("Rounds ahead",), ())
+
     def tables(self) -> list[Table]:
         """Return further tables of the model."""
         return [] if self.engine.graph is None else [links(self.engine.graph)]

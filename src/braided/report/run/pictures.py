@@ -145,7 +145,8 @@ class _Stretch(NamedTuple):
 
 def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
     """Read the last forecasts of the best, the middle and the worst stream among those that have some."""
-    table = tail(path, ROUNDS_DRAWN * len(summary.tasks))
+    every = tail(path, ROUNDS_DRAWN * len(summary.tasks) * forecaster.horizon)
+    table = {name: column[every["horizon"] == 1] for name, column in every.items()}
     stamps, names = as_stamps(table["time"]), np.array([*map(str, table["stream"])])
     clock = np.unique(stamps)[-ROUNDS_DRAWN:]
     gaps = forecaster.clock.gaps(clock, int(clock[0]))

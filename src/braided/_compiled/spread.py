@@ -1,0 +1,113 @@
+"""Intervals of forecasts 1, 2, … rounds ahead: how large errors typically are, and which multiple holds enough values.
+
+A stream's typical error s is the geometric mean of two running root mean squares of its errors e, one slow, one fast.
+All streams together have a factor c, the running mean of e² / s²: shocks that many share make all intervals wider. The
+half-width is √c · s times a multiple, whose logarithm is a stream's own and a common one: a value outside raises them,
+one inside lowers them, so that in the long run the promised share is inside, whatever the noise. The longer the horizon
+h, the smaller the steps, as h forecasts in turn have nearly the same error.
+
+A stream's first errors are judged by those of all streams, in units of its changes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from braided._compiled import compiled
+from braided.types import Floats
+
+SLOW, FAST, SEEN, LOG_FACTOR = range(4)  # of own: mean squares, number of errors, logarithm of the multiple
+SQUARE, VOLATILITY, COMMON_LOG, ROUNDS = range(4)  # of common: mean e² in units, c, logarithm, rounds with an error
+SLOW_MEMORY, FAST_MEMORY = 0.005, 0.1  # of the newest error; fast: less at longer horizons, by √h
+FIRST_ERRORS = 2.0  # that the errors of all streams count for, in a stream's own
+COMMON_WINDOW = 500.0  # values of all streams in the mean c; more at longer horizons, by √h
+LARGEST_COMMON_MEMORY = 0.3
+CLIP_SQUARES_AT = 25.0  # s², in c
+CLIP_ERRORS_AT = 100.0  # s², in s
+FIRST_STEP, STEP_DECAY, SMALLEST_STEP = 0.25, 0.6, 0.02  # of the logarithms
+OWN_STEP, COMMON_STEP = 0.5, 0.7
+LEAST_SQUARE = 1e-280
+
+
+class Spread(NamedTuple):
+    """State for one horizon."""
+
+    own: Floats  # (4, T)
+    common: Floats  # (4,)
+
+
+def fresh_spread(n_streams: int, horizon: int, log_factor: float) -> Spread:
+    """Return the state before the first error: h changes are √h times as large as one, and errors normal."""
+    own = np.zeros((4, n_streams))
+    own[LOG_FACTOR] = log_factor
+    return Spread(own, np.array([float(horizon), 1.0, 0.0, 0.0]))
+
+
+@compiled
+def scale_of(spread: Spread, unit: Floats, t: int) -> float:
+    """s of a stream; NaN for one without a unit."""
+    own, common = spread
+    if own[SEEN, t] == 0.0:
+        return unit[t] * np.sqrt(common[SQUARE])
+    return np.sqrt(np.sqrt(own[SLOW, t]) * np.sqrt(own[FAST, t])) if unit[t] == unit[t] else np.nan
+
+
+@compiled
+def step_of(seen: float, horizon: float) -> float:
+    """The step of a logarithm after that many errors."""
+    return max(FIRST_STEP * seen**-STEP_DECAY, SMALLEST_STEP) / horizon
+
+
+@compiled
+def learn_error_inplace(own: Floats, t: int, horizon: float, scale: float, error: float, miss: float) -> float:
+    """Take up an error of a stream; return e² / s²."""
+    square, typical = error * error, scale * scale
+    first = own[SEEN, t] == 0.0
+    own[SEEN, t] += 1.0
+    newest = 1.0 / (own[SEEN, t] + FIRST_ERRORS)
+    for which, memory in ((SLOW, SLOW_MEMORY), (FAST, FAST_MEMORY / np.sqrt(horizon))):
+        before = typical if first else own[which, t]
+        after = before + max(memory, newest) * (min(square, CLIP_ERRORS_AT * typical) - before)
+        own[which, t] = max(after, LEAST_SQUARE)
+    own[LOG_FACTOR, t] += OWN_STEP * step_of(own[SEEN, t], horizon) * miss
+    return min(square / typical, CLIP_SQUARES_AT)
+
+
+@compiled
+def widths_inplace(
+    spread: Spread, delay: int, unit: Floats, widths: Floats, scales: Floats, errors: Floats, misses: float
+) -> None:
+    """Give forecasts half-widths, round by round, and learn from errors once the values have come.
+
+    The last n rows of `widths` and `scales` (m + n, T) are filled. Row i of `errors` (n, T), NaN where there is none,
+    belongs to the forecasts of `delay` rows before. `unit` (T,) is a stream's typical change, NaN for no intervals;
+    `misses` the share of values that are to be outside.
+    """
+    own, common = spread
+    (n, T), horizon = errors.shape, delay + 1.0
+    before = len(widths) - n
+    for i in range(n):
+        factor = np.exp(common[COMMON_LOG]) * np.sqrt(common[VOLATILITY])
+        for t in range(T):
+            scale = scale_of(spread, unit, t)
+            width = np.exp(own[LOG_FACTOR, t]) * factor * scale
+            scales[before + i, t], widths[before + i, t] = scale, width if width < np.inf else np.nan
+        square, ratio, missed, count = 0.0, 0.0, 0.0, 0
+        for t in range(T):
+            error, width, scale = errors[i, t], widths[before + i - delay, t], scales[before + i - delay, t]
+            if error == error and width == width and scale > 0.0:
+                miss = (1.0 if abs(error) > width else 0.0) - misses
+                relative = error / unit[t]
+                square += min(relative * relative, CLIP_ERRORS_AT * common[SQUARE])
+                ratio += learn_error_inplace(own, t, horizon, scale, error, miss)
+                missed += miss
+                count += 1
+        if count > 0:
+            common[ROUNDS] += 1.0
+            newest = 1.0 / (common[ROUNDS] + 1.0)
+            memory = min(count / (COMMON_WINDOW * np.sqrt(horizon)), LARGEST_COMMON_MEMORY)
+            common[SQUARE] += newest * (square / count - common[SQUARE])
+            common[VOLATILITY] += max(memory, newest) * (ratio / count - common[VOLATILITY])
+            common[COMMON_LOG] += COMMON_STEP * step_of(common[ROUNDS], horizon) * missed / count
