@@ -6,32 +6,34 @@ import numpy as np
 import pytest
 
 from braided._compiled.delayed import (
+    SCALE,
+    TRACE,
     delayed_inplace,
     follow_inplace,
     fresh_delayed,
     fresh_followers,
     innovation_inplace,
-    joined,
+    with_stream,
 )
-from braided._compiled.intervals import LOG_FACTOR, SEEN, delayed_widths_inplace, half_widths_inplace
 from braided._compiled.mixture import COMMON, OWN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.panel import RULES, Described, fresh_panel
-from braided._compiled.rls_step import FOLD, SCALE
+from braided._compiled.rls_step import FOLD
+from braided._compiled.spread import Spread, fresh_spread, widths_inplace
 from braided._compiled.targets import Far, Targets, progressive_inplace
 from tests.compiled.test_auto import PRIOR, Case, N, T, mixed_by, problem, rows_of
 from tests.reference.auto import obvious_mixture
 from tests.reference.horizons import (
     obvious_delayed,
-    obvious_delayed_widths,
     obvious_far_features,
     obvious_far_rules,
     obvious_followers,
     obvious_innovation,
+    obvious_spread,
 )
 
 # Without the JIT, NumPy warns of the overflows that compiled code lets pass and the functions detect.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid)")
 
 K = 3  # horizons 2, 3 and 4
 NEAR = {"rtol": 1e-9, "atol": 1e-9}
@@ -178,45 +180,52 @@ def test_innovations_are_clipped_at_a_number_of_their_deviations(robust):
 
 
 class Delayed:
-    """Inputs, one of which is often 0, and two beyond all bounds; places among filters; targets, missing and wild."""
+    """Inputs, one of which is often 0; places among filters; targets, some missing, wild or beyond all bounds."""
 
-    def __init__(self, n_filters, n=150, d=3):
+    def __init__(self, by_stream, n=150, d=3):
         rng = np.random.default_rng(8)
-        self.n_filters, self.n, self.d = n_filters, n, d
-        self.X, self.places = rng.normal(size=(K, K + n, T, d)), rng.integers(0, n_filters, (K, K + n, T))
+        self.n_filters, self.n, self.d = 2 * T if by_stream else 2, n, d
+        self.X, self.places = rng.normal(size=(K, K + n, T, d)), rng.integers(0, 2, (K, K + n, T))
+        self.places += 2 * np.arange(T) * by_stream
         self.X[:, n // 4 : n // 2, :, 1] = 0.0  # information fades, nothing new comes
         then = K + np.arange(n) - np.arange(1, K + 1)[:, None]
         self.y = np.stack([X[rows] for X, rows in zip(self.X, then, strict=True)]) @ rng.normal(size=d)
         self.y += 0.3 * rng.normal(size=self.y.shape)
         self.y[rng.random(self.y.shape) < 0.3] = np.nan
         self.y[:, 40, 1] = 1e3
-        self.y[1, [60, 61], [2, 0]] = 1.0
-        self.X[1, then[1, [60, 61]], [2, 0]] = 1e150
+        self.y[1, [60, 61, 62], [2, 0, 1]] = 1e200, 1.0, 1e200
+        self.X[1, then[1, 61], 0] = 1e170
 
-    def run(self, filters, setting, rounds=slice(None)):
+    def fresh(self, penalty):
+        return fresh_delayed(K, self.n_filters, self.d, penalty, T)
+
+    def run(self, filters, setting, rounds=slice(None), streams=T):
         first, end, _ = rounds.indices(self.n)
-        rows, made = slice(first, K + end), np.empty((K, end - first, T))
-        X, places = (np.ascontiguousarray(array[:, rows]) for array in (self.X, self.places))
-        delayed_inplace(filters, X, places, self.y[:, rounds].copy(), np.array(setting), made)
+        rows, made = slice(first, K + end), np.empty((K, end - first, streams))
+        X, places, y = self.X[:, rows, :streams], self.places[:, rows, :streams], self.y[:, rounds, :streams]
+        X, places, y = (np.ascontiguousarray(array) for array in (X, places, y))
+        delayed_inplace(filters, X, places, y, np.array(setting), made)
         return made
 
 
-@pytest.mark.parametrize("n_filters", [1, 5])
-@pytest.mark.parametrize("setting", [(2.0, 1.0, 0.0), (2.0, 0.8, 0.0), (0.01, 0.7, 3.0)], ids=str)
-def test_filters_of_later_rounds_are_those_of_the_loop(n_filters, setting):
-    case = Delayed(n_filters)
-    filters = fresh_delayed(K, n_filters, case.d, setting[0])
-    expected, resets = obvious_delayed(case.X, case.places, case.y, n_filters, setting)
-    made = case.run(filters, setting)
-    np.testing.assert_allclose(made, expected, **NEAR)
+@pytest.mark.parametrize("by_stream", [True, False])
+@pytest.mark.parametrize("setting", [(2.0, 1.0, 0.0), (2.0, 0.8, 0.0), (0.01, 0.7, 2.0)], ids=str)
+def test_filters_of_later_rounds_are_those_of_the_loop(by_stream, setting):
+    case = Delayed(by_stream)
+    filters = case.fresh(setting[0])
+    expected, resets = obvious_delayed(case.X, case.places, case.y, case.n_filters, setting)
+    np.testing.assert_allclose(case.run(filters, setting), expected, **NEAR)
     np.testing.assert_array_equal(filters.resets, resets)
-    assert filters.totals[:, :, SCALE].max() <= FOLD
-    assert resets.tolist() == [0, 2, 0]
+    assert resets.tolist() == [0, 3, 0]
+    P, sizes = filters.covariance, filters.sizes
+    np.testing.assert_array_equal(P, P.swapaxes(2, 3))
+    np.testing.assert_allclose(sizes[:, :, TRACE], np.trace(P, axis1=2, axis2=3), rtol=1e-12)
+    assert sizes[:, :, SCALE].max() <= FOLD
 
 
 def test_filters_of_later_rounds_in_pieces_give_the_same_bits():
-    case, setting, cuts = Delayed(5), (0.01, 0.7, 3.0), (0, 1, 2, 50, 99, 150)
-    whole, cut = (fresh_delayed(K, 5, case.d, 0.01) for _ in range(2))
+    case, setting, cuts = Delayed(True), (0.01, 0.7, 2.0), (0, 1, 2, 50, 99, 150)
+    whole, cut = case.fresh(0.01), case.fresh(0.01)
     made = case.run(whole, setting)
     pieces = [case.run(cut, setting, slice(*ends)) for ends in pairwise(cuts)]
     np.testing.assert_array_equal(np.concatenate(pieces, axis=1), made)
@@ -226,23 +235,24 @@ def test_filters_of_later_rounds_in_pieces_give_the_same_bits():
 
 def test_without_new_information_the_past_fades_no_further_than_the_prior():
     """An input that is constant: a filter that always fades would forget the other two, and wind up."""
-    case = Delayed(1, n=2000)
-    filters = fresh_delayed(K, 1, case.d, 2.0)
+    case = Delayed(False, n=2000)
+    filters = case.fresh(2.0)
     case.X[:, 30:] = [0.0, 1.0, 0.0]
     case.run(filters, (2.0, 0.5, 0.0))
-    diagonals = filters.covariance.diagonal(axis1=2, axis2=3) * filters.totals[:, :, :1]
-    assert (diagonals.sum(axis=2) < 2.0 * case.d / 2.0).all()
-    assert (diagonals.sum(axis=2) > 0.5 * case.d / 2.0).all()
+    traces = filters.sizes[:, :, SCALE] * np.trace(filters.covariance, axis1=2, axis2=3)
+    assert (traces < 2.0 * case.d / 2.0).all()
+    assert (traces > 0.5 * case.d / 2.0).all()
 
 
-def test_filters_that_join_are_as_if_they_had_been_there_all_along():
-    case, setting = Delayed(5), (0.01, 0.7, 3.0)
-    case.places[:, : K + 100] %= 3
-    filters, whole = fresh_delayed(K, 3, case.d, 0.01), fresh_delayed(K, 5, case.d, 0.01)
-    before = case.run(filters, setting, slice(100))
-    filters = joined(filters, fresh_delayed(K, 2, case.d, 0.01))
-    after = case.run(filters, setting, slice(100, None))
-    np.testing.assert_array_equal(np.concatenate([before, after], axis=1), case.run(whole, setting))
+@pytest.mark.parametrize("by_stream", [True, False])
+def test_a_stream_that_joins_is_as_if_its_values_had_been_missing(by_stream):
+    case, setting = Delayed(by_stream), (0.01, 0.7, 2.0)
+    case.y[:, :100, -1] = np.nan
+    whole, filters = case.fresh(0.01), fresh_delayed(K, 2 * (T - 1) if by_stream else 2, case.d, 0.01, T - 1)
+    made = case.run(whole, setting)
+    np.testing.assert_array_equal(case.run(filters, setting, slice(100), T - 1), made[:, :100, :-1])
+    filters = with_stream(filters, 2 * by_stream, 0.01)
+    np.testing.assert_array_equal(case.run(filters, setting, slice(100, None)), made[:, 100:])
     for one, two in zip(filters, whole, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -324,33 +334,62 @@ def test_a_mixture_goes_on_with_the_weights_of_one_of_fewer_streams_in_other_uni
     np.testing.assert_allclose(made.mean[:, :T], mixed_by(old, forecasts, y).mean * ratio, rtol=1e-9, atol=1e-9)
 
 
-# Widths ------------------------------------------------------------------------------------------------------------
+# Intervals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delay", [0, 1, 4])
-@pytest.mark.parametrize("cuts", [(), (1, 2, 50, 90)], ids=["whole", "cut"])
-def test_widths_of_later_rounds_are_those_of_the_loop(delay, cuts):
-    rng = np.random.default_rng(9)
-    n, misses = 300, 0.2
-    errors, deviations = rng.standard_t(2, (n, T)), rng.uniform(0.5, 2.0, (n, T))
-    errors[rng.random((n, T)) < 0.2] = errors[:delay] = np.nan
-    deviations[rng.random((n, T)) < 0.2], deviations[3] = np.nan, np.inf
-    calibration, widths = np.zeros((T, 3)), np.full((delay + n, T), np.nan)
-    for first, end in zip([0, *cuts], [*cuts, n], strict=True):
-        part = slice(first, end)
-        delayed_widths_inplace(calibration, delay, widths[first : delay + end], errors[part], deviations[part], misses)
-    np.testing.assert_allclose(widths[delay:], obvious_delayed_widths(errors, deviations, delay, misses), rtol=1e-11)
-    assert np.isnan(widths[delay + 3]).all()
+class Intervals:
+    """Errors, some missing and some wild, of streams in different units; the last one gets no intervals."""
+
+    def __init__(self, delay, n=300):
+        rng = np.random.default_rng(9)
+        self.delay, self.n, self.unit = delay, n, np.array([1.0, 100.0, 1e-3, np.nan])
+        self.errors = rng.standard_t(2, (n, T)) * self.unit * (1.0 + (np.arange(n)[:, None] > 200))
+        self.errors[rng.random((n, T)) < 0.2] = self.errors[:delay] = self.errors[50:53] = np.nan
+        self.errors[:, 2][:40] = np.nan  # begins late
+        self.errors[150] = 1e200
+        self.errors[:, 3] = 1.0
+        self.spread = fresh_spread(T, delay + 1, 0.5)
+
+    def run(self, cuts=()):
+        widths, scales = np.full((2, self.delay + self.n, T), np.nan)
+        for first, end in zip([0, *cuts], [*cuts, self.n], strict=True):
+            rows = slice(first, self.delay + end)
+            given = widths[rows], scales[rows], self.errors[first:end]
+            widths_inplace(self.spread, self.delay, self.unit, *given, 0.2)
+        return scales[self.delay :], widths[self.delay :]
 
 
-def test_widths_of_errors_that_come_at_once_are_those_of_the_next_round():
+@pytest.mark.parametrize("delay", [0, 1, 5])
+def test_intervals_are_those_of_the_loop(delay):
+    case = Intervals(delay)
+    for found, expected in zip(case.run(), obvious_spread(case.errors, case.unit, delay, 0.2, 0.5), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        assert np.isnan(found[:, 3]).all()
+        assert not np.isnan(found[:, :3]).any()
+
+
+@pytest.mark.parametrize("cuts", [(1, 2, 50, 90), tuple(range(1, 300))], ids=["some", "one by one"])
+def test_intervals_in_pieces_give_the_same_bits(cuts):
+    whole, cut = Intervals(2), Intervals(2)
+    for one, two in (*zip(whole.run(), cut.run(cuts), strict=True), *zip(whole.spread, cut.spread, strict=True)):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_intervals_of_constant_streams_shrink_and_boundless_ones_are_none():
+    """Constant streams; and logarithms beyond all bounds, which only a bad file can have."""
+    spread, (widths, scales) = fresh_spread(2, 1, 0.0), np.empty((2, 500, 2))
+    widths_inplace(spread, 0, np.ones(2), widths, scales, np.zeros((500, 2)), 0.1)
+    assert (np.diff(widths, axis=0) < 0.0).all()
+    assert (scales > 0.0).all()
+    boundless = Spread(spread.own + 1e3, spread.common)
+    widths_inplace(boundless, 0, np.ones(2), widths[:1], scales[:1], np.zeros((1, 2)), 0.1)
+    assert np.isnan(widths[0]).all()
+    assert np.isfinite(boundless.own).all()
+
+
+def test_the_promised_share_is_inside_however_large_errors_become():
     rng = np.random.default_rng(10)
-    errors, deviations = rng.standard_t(2, (300, T)), rng.uniform(0.5, 2.0, (300, T))
-    one, other = np.zeros((2, T, 3))
-    widths, expected = np.empty((2, 300, T))
-    delayed_widths_inplace(one, 0, widths, errors, deviations, 0.1)
-    tasks, ends = np.tile(np.arange(T), 300), np.arange(T, 300 * T + 1, T)
-    half_widths_inplace(other, expected.reshape(-1), errors.ravel(), deviations.ravel(), tasks, ends, 0.1)
-    np.testing.assert_allclose(widths, expected, rtol=1e-12)
-    columns = [LOG_FACTOR, SEEN]
-    np.testing.assert_allclose(one[:, columns], other[:, columns], rtol=1e-12, atol=1e-12)
+    errors = rng.standard_t(3, (3000, T)) * np.exp(np.sin(np.arange(3000) / 50.0))[:, None]
+    widths, scales = np.empty((2, *errors.shape))
+    widths_inplace(fresh_spread(T, 1, 0.0), 0, np.ones(T), widths, scales, errors, 0.1)
+    assert np.abs((np.abs(errors) > widths).mean(axis=0) - 0.1).max() < 0.01

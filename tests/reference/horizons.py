@@ -53,12 +53,18 @@ def obvious_far_rules(Z, calendar, targets, known_from, remembered, r, t, h):
     return np.array(made)
 
 
+def obvious_square(squares, h):
+    """Running mean of the squares of innovations; the first guess of it, h, counts for two of them."""
+    mean = h
+    for n, square in enumerate(squares, start=1):
+        mean += (square - mean) / (min(n, 200) + 2)
+    return mean
+
+
 def obvious_innovation(seen, h, e, robust):
-    """An innovation after those that were seen, clipped at a number of deviations; h is the first guess of e²."""
-    square = h
-    for n, earlier in enumerate(seen, start=1):
-        square += (earlier**2 - square) / (min(n, 200) + 2)  # the guess counts for two
-    return np.clip(e, -robust * np.sqrt(square), robust * np.sqrt(square)) if robust else e
+    """An innovation after those that were seen, clipped at a number of deviations."""
+    most = robust * np.sqrt(obvious_square(np.square(seen), h)) if robust else np.inf
+    return np.clip(e, -most, most)
 
 
 def obvious_followers(X, gains, y, n_filters, robust):
@@ -83,53 +89,61 @@ def obvious_followers(X, gains, y, n_filters, robust):
 
 
 class ObviousFilter:
-    """Recursive least squares in information form; `pooled` is shared, the mean square of all filters' errors."""
+    """Recursive least squares in information form."""
 
-    def __init__(self, d, penalty, pooled):
-        self.w, self.information, self.own, self.pooled = np.zeros(d), penalty * np.eye(d), [0.0, 0.0], pooled
+    def __init__(self, d, penalty):
+        self.w, self.information = np.zeros(d), penalty * np.eye(d)
 
-    def learn(self, x, y, penalty, fade, robust):
+    def learn(self, x, y, penalty, fade, most):
+        """Learn a sample, with less weight if its innovation² / variance is above `most`; return that."""
         if np.trace(np.linalg.inv(self.information)) * penalty < len(x):
             self.information *= fade
         v, e, weight = x @ np.linalg.solve(self.information, x), y - self.w @ x, 1.0
-        square = e**2 / (1.0 + v)
-        if robust:
-            (own, n), most = self.own, robust**2
-            most *= (n * own + 10.0 * self.pooled[0]) / (n + 10.0)
-            if square > most:
-                square, weight = most, 1.0 / (e**2 / most - v)
-            for row in (self.own, self.pooled):
-                row[1] = min(row[1] + 1.0, 200.0)
-                row[0] += (square - row[0]) / row[1]
+        if e**2 / (1.0 + v) > most:
+            weight = 1.0 / (e**2 / most - v)
         self.information += weight * np.outer(x, x)
         self.w = self.w + weight * e * np.linalg.solve(self.information, x)
+        return min(e**2 / (1.0 + v), most)
 
 
 def obvious_delayed(X, places, y, n_filters, setting):
     """Forecasts (K, n, T) from rows of X (K, K + n, T, d), that learn y (K, n, T); and the number of new beginnings."""
     (K, n, T), d, made, resets = y.shape, X.shape[3], np.empty(y.shape), np.zeros(len(y), int)
+    penalty, fade, robust = setting
     for k in range(K):
-        pooled = [1.0, 1e-3]
-        filters = [ObviousFilter(d, setting[0], pooled) for _ in range(n_filters)]
+        filters, squares = [ObviousFilter(d, penalty) for _ in range(n_filters)], [[] for _ in range(T)]
         for i in range(n):
             made[k, i] = [filters[places[k, K + i, t]].w @ X[k, K + i, t] for t in range(T)]
             for t in np.flatnonzero(~np.isnan(y[k, i])):
-                one, x = filters[places[k, K + i - k - 1, t]], X[k, K + i - k - 1, t]
-                if np.abs(x).max() < 1e140:
-                    one.learn(x, y[k, i, t], *setting)
+                place, x = places[k, K + i - k - 1, t], X[k, K + i - k - 1, t]
+                if max(*np.abs(x), abs(y[k, i, t])) > 1e140:
+                    filters[place], resets[k] = ObviousFilter(d, penalty), resets[k] + 1
                 else:
-                    one.w, one.information, resets[k] = np.zeros(d), setting[0] * np.eye(d), resets[k] + 1
+                    most = robust**2 * obvious_square(squares[t], k + 2.0) if robust else np.inf
+                    squares[t].append(filters[place].learn(x, y[k, i, t], penalty, fade, most))
     return made, resets
 
 
-def obvious_delayed_widths(errors, deviations, delay, misses):
-    """Half-widths (n, T) of forecasts whose errors (n, T) come `delay` rounds later."""
-    widths = np.full(errors.shape, np.nan)
-    for t in range(errors.shape[1]):
-        log_factor, seen = 0.0, 0
-        for i, deviation in enumerate(deviations[:, t]):
-            widths[i, t] = np.exp(log_factor) * deviation if np.isfinite(deviation) else np.nan
-            if i >= delay and not np.isnan([errors[i, t], widths[i - delay, t]]).any():
-                seen += 1
-                log_factor += max(seen**-0.6, 0.02) * ((abs(errors[i, t]) > widths[i - delay, t]) - misses)
-    return widths
+def obvious_spread(errors, unit, delay, misses, log_factor):
+    """Typical errors and half-widths (n, T) of forecasts whose errors (n, T) come `delay` rounds later."""
+    (n, T), h = errors.shape, delay + 1.0
+    own, seen, log, scales, widths = np.empty((2, T)), np.zeros(T), np.full(T, log_factor), *np.empty((2, n, T))
+    square, c, common, rounds = h, 1.0, 0.0, 0
+    for i in range(n):
+        scales[i] = np.where(seen > 0, np.prod(own, axis=0) ** 0.25 + 0.0 * unit, unit * np.sqrt(square))
+        widths[i] = np.exp(log + common) * np.sqrt(c) * scales[i]
+        widths[i, np.isinf(widths[i])] = np.nan
+        t = np.flatnonzero(~np.isnan(errors[i] + widths[i - delay]) & (scales[i - delay] > 0.0)) if i >= delay else []
+        if len(t) == 0:
+            continue
+        e, s, miss = errors[i, t], scales[i - delay, t], (np.abs(errors[i, t]) > widths[i - delay, t]) - misses
+        own[:, t] = np.where(seen[t] > 0, own[:, t], s**2)
+        seen[t], rounds = seen[t] + 1, rounds + 1
+        for row, memory in zip(own, (0.005, 0.1 / np.sqrt(h)), strict=True):
+            row[t] += np.maximum(memory, 1 / (seen[t] + 2)) * (np.minimum(e**2, 100 * s**2) - row[t])
+        log[t] += 0.5 * np.maximum(0.25 * seen[t] ** -0.6, 0.02) / h * miss
+        square += (np.minimum((e / unit[t]) ** 2, 100 * square).mean() - square) / (rounds + 1)
+        memory = max(min(len(t) / (500 * np.sqrt(h)), 0.3), 1 / (rounds + 1))
+        c += memory * (np.minimum((e / s) ** 2, 25).mean() - c)
+        common += 0.7 * max(0.25 * rounds**-0.6, 0.02) / h * miss.mean()
+    return scales, widths
