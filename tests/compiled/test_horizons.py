@@ -19,7 +19,7 @@ from braided._compiled.mixture import COMMON, OWN, Mixture, fresh_mixture, take_
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.panel import RULES, Described, fresh_panel
 from braided._compiled.rls_step import FOLD
-from braided._compiled.spread import Spread, fresh_spread, widths_inplace
+from braided._compiled.spread import FAST, SLOW, fresh_spread, widths_inplace
 from braided._compiled.targets import Far, Targets, progressive_inplace
 from tests.compiled.test_auto import PRIOR, Case, N, T, mixed_by, problem, rows_of
 from tests.reference.auto import obvious_mixture
@@ -244,6 +244,17 @@ def test_without_new_information_the_past_fades_no_further_than_the_prior():
     assert (traces > 0.5 * case.d / 2.0).all()
 
 
+@pytest.mark.parametrize(("P", "x", "y"), [(-1.0, 1.0, 1.0), (1.0, 1e152, 1.0), (1.0, 1.0, -1e200), (np.nan, 1.0, 1.0)])
+def test_a_filter_that_breaks_down_begins_again(P, x, y):
+    filters, fresh = (fresh_delayed(1, 1, 1, 0.5, 1) for _ in range(2))
+    filters.covariance[:], filters.weights[:], filters.sizes[:] = P, 2.0, 3.0
+    given = np.full((1, 2, 1, 1), x), np.zeros((1, 2, 1), np.int64), np.full((1, 1, 1), y), np.array([0.5, 0.9, 0.0])
+    delayed_inplace(filters, *given, np.empty((1, 1, 1)))
+    for one, two in zip(filters[:-1], fresh, strict=False):
+        np.testing.assert_array_equal(one, two)
+    assert filters.resets.tolist() == [1]
+
+
 @pytest.mark.parametrize("by_stream", [True, False])
 def test_a_stream_that_joins_is_as_if_its_values_had_been_missing(by_stream):
     case, setting = Delayed(by_stream), (0.01, 0.7, 2.0)
@@ -338,20 +349,20 @@ def test_a_mixture_goes_on_with_the_weights_of_one_of_fewer_streams_in_other_uni
 
 
 class Intervals:
-    """Errors, some missing and some wild, of streams in different units; the last one gets no intervals."""
+    """Errors, some missing and some wild, of streams in different units; every fourth gets no intervals."""
 
-    def __init__(self, delay, n=300):
+    def __init__(self, delay, n_streams=T, n=300):
         rng = np.random.default_rng(9)
-        self.delay, self.n, self.unit = delay, n, np.array([1.0, 100.0, 1e-3, np.nan])
-        self.errors = rng.standard_t(2, (n, T)) * self.unit * (1.0 + (np.arange(n)[:, None] > 200))
-        self.errors[rng.random((n, T)) < 0.2] = self.errors[:delay] = self.errors[50:53] = np.nan
-        self.errors[:, 2][:40] = np.nan  # begins late
+        self.delay, self.n, self.unit = delay, n, np.resize([1.0, 100.0, 1e-3, np.nan], n_streams)
+        self.errors = rng.standard_t(2, (n, n_streams)) * self.unit * (1.0 + (np.arange(n)[:, None] > 200))
+        self.errors[rng.random(self.errors.shape) < 0.2] = self.errors[:delay] = self.errors[50:53] = np.nan
         self.errors[150] = 1e200
-        self.errors[:, 3] = 1.0
-        self.spread = fresh_spread(T, delay + 1, 0.5)
+        self.errors[:160, 2::4] = np.nan  # begin late
+        self.errors[:, 3::4] = 1.0
+        self.spread = fresh_spread(n_streams, delay + 1, 0.5)
 
     def run(self, cuts=()):
-        widths, scales = np.full((2, self.delay + self.n, T), np.nan)
+        widths, scales = np.full((2, self.delay + self.n, len(self.unit)), np.nan)
         for first, end in zip([0, *cuts], [*cuts, self.n], strict=True):
             rows = slice(first, self.delay + end)
             given = widths[rows], scales[rows], self.errors[first:end]
@@ -359,13 +370,13 @@ class Intervals:
         return scales[self.delay :], widths[self.delay :]
 
 
-@pytest.mark.parametrize("delay", [0, 1, 5])
-def test_intervals_are_those_of_the_loop(delay):
-    case = Intervals(delay)
-    for found, expected in zip(case.run(), obvious_spread(case.errors, case.unit, delay, 0.2, 0.5), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
-        assert np.isnan(found[:, 3]).all()
-        assert not np.isnan(found[:, :3]).any()
+@pytest.mark.parametrize(("delay", "n_streams"), [(0, T), (1, T), (5, T), (0, 60 * T)])
+def test_intervals_are_those_of_the_loop(delay, n_streams):
+    case = Intervals(delay, n_streams)
+    expected = obvious_spread(case.errors, case.unit, delay, 0.2, 0.5)
+    for found, one in zip(case.run(), expected, strict=True):
+        np.testing.assert_allclose(found, one, rtol=1e-9)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(case.unit + np.zeros((300, 1))))
 
 
 @pytest.mark.parametrize("cuts", [(1, 2, 50, 90), tuple(range(1, 300))], ids=["some", "one by one"])
@@ -375,16 +386,25 @@ def test_intervals_in_pieces_give_the_same_bits(cuts):
         np.testing.assert_array_equal(one, two)
 
 
-def test_intervals_of_constant_streams_shrink_and_boundless_ones_are_none():
-    """Constant streams; and logarithms beyond all bounds, which only a bad file can have."""
+def test_intervals_of_constant_streams_shrink_and_do_not_vanish():
     spread, (widths, scales) = fresh_spread(2, 1, 0.0), np.empty((2, 500, 2))
     widths_inplace(spread, 0, np.ones(2), widths, scales, np.zeros((500, 2)), 0.1)
     assert (np.diff(widths, axis=0) < 0.0).all()
+    spread.own[[SLOW, FAST]] = 1e-279
+    widths_inplace(spread, 0, np.ones(2), widths, scales, np.zeros((500, 2)), 0.1)
+    np.testing.assert_array_equal(spread.own[[FAST]], 1e-280)
     assert (scales > 0.0).all()
-    boundless = Spread(spread.own + 1e3, spread.common)
-    widths_inplace(boundless, 0, np.ones(2), widths[:1], scales[:1], np.zeros((1, 2)), 0.1)
-    assert np.isnan(widths[0]).all()
-    assert np.isfinite(boundless.own).all()
+
+
+@pytest.mark.parametrize(("unit", "log_factor"), [(1.0, 1e3), (0.0, 0.0), (np.nan, 0.0)])
+def test_intervals_without_bounds_or_units_learn_nothing(unit, log_factor):
+    spread = fresh_spread(1, 1, log_factor)
+    before = [array.copy() for array in spread]
+    widths, scales = np.empty((2, 5, 1))
+    widths_inplace(spread, 0, np.array([unit]), widths, scales, np.zeros((5, 1)), 0.1)
+    assert not (widths > 0.0).any()
+    for one, two in zip(spread, before, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_the_promised_share_is_inside_however_large_errors_become():
