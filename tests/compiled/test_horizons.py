@@ -247,7 +247,7 @@ def test_without_new_information_the_past_fades_no_further_than_the_prior():
 @pytest.mark.parametrize(("P", "x", "y"), [(-1.0, 1.0, 1.0), (1.0, 1e152, 1.0), (1.0, 1.0, -1e200), (np.nan, 1.0, 1.0)])
 def test_a_filter_that_breaks_down_begins_again(P, x, y):
     filters, fresh = (fresh_delayed(1, 1, 1, 0.5, 1) for _ in range(2))
-    filters.covariance[:], filters.weights[:], filters.sizes[:] = P, 2.0, 3.0
+    filters.covariance[:], filters.weights[:], filters.sizes[:] = P, 1e-160, 3.0
     given = np.full((1, 2, 1, 1), x), np.zeros((1, 2, 1), np.int64), np.full((1, 1, 1), y), np.array([0.5, 0.9, 0.0])
     delayed_inplace(filters, *given, np.empty((1, 1, 1)))
     for one, two in zip(filters[:-1], fresh, strict=False):
