@@ -103,7 +103,8 @@ def learn(P, w, totals, start, x, y=1.5, everything=1.0, own=1.0, along=1.0, rob
         errors=np.zeros((2, 3)) if errors is None else errors,
         guarded=np.zeros(1, np.int64),
     )
-    return fs.learn_inplace(state, start // len(x), x, y, 1.0, fade, robust, np.empty(n)) >= 0.0
+    weight, _ = fs.learn_inplace(state, start // len(x), x, y, 1.0, fade, robust, np.empty(n))
+    return weight >= 0.0
 
 
 def test_the_scale_is_folded_in_before_it_overflows():
@@ -574,3 +575,23 @@ def test_one_sample_at_once_is_as_one_of_many(room, fade):
     assert not learn_one(one, X[0], 1.0, 0, 1.0, steps[0][:1], moves, *steps[2:], 0.0)
     for array, expected in zip(one, many, strict=True):
         np.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("F", [1, 3], ids=["one filter", "one per task"])
+@pytest.mark.parametrize("room", [0, 8])
+@pytest.mark.parametrize("robust", [0.0, 2.0])
+def test_gains_are_what_innovations_are_multiplied_by(F, room, robust):
+    rng = np.random.default_rng(23)
+    m, d, n = 3, 2, 40
+    state, _ = filters(rng, F, m * d // F, room=room)
+    X, y, tasks, weights = rng.normal(size=(n, d)), 3.0 * rng.normal(size=n), rng.integers(0, m, n), rng.uniform(size=n)
+    weights[::5] = 0.0
+    fades = np.column_stack([rng.uniform(0.5, 1.0, n), np.where(F == 1, rng.uniform(0.5, 1.0, n), 1.0), np.ones(n)])
+    steps = Steps(fades, np.zeros(n), 1.0, np.zeros((F, m // F, m // F)), np.zeros((0, 1, 1)), np.zeros((0, 1)))
+    batch = as_batch(X, y, tasks, np.arange(1, n + 1), weights)._replace(gains=np.zeros((n, m * d // F)))
+    w, mean = state.weights.copy(), np.empty(n)
+    assert rls.progressive_inplace(state, batch, steps, robust, mean, np.empty(0)) == n
+    for i, t in enumerate(tasks):
+        w[0 if F == 1 else t] += (y[i] - mean[i]) * batch.gains[i]
+    np.testing.assert_allclose(w, state.weights, rtol=1e-12, atol=1e-12)
+    assert ((batch.gains == 0.0).all(axis=1) == (weights == 0.0)).all()

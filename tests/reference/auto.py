@@ -99,11 +99,15 @@ def obvious_scales(Z, calendar, r, t):
     return scale
 
 
-def obvious_mixture(forecasts, y, prior, shared=0.5):
-    """Forecasts (n, T), typical errors (n, T) and weights (n, T, K) of a mixture of members' forecasts (n, T, K)."""
+def obvious_mixture(forecasts, y, prior, shared=0.5, delay=0):
+    """Forecasts (n, T), typical errors (n, T) and weights (n, T, K) of a mixture of members' forecasts (n, T, K).
+
+    Row i of y belongs to the forecasts that were made `delay` rows before.
+    """
     n, T, K = forecasts.shape
     E, V, L = np.zeros((3, T + 1, K))
     squares, made, deviations, used = np.ones((2, T)), np.empty((n, T)), np.empty((n, T)), np.zeros((n, T, K))
+    both, there = np.zeros((n, T, 2)), ~np.isnan(forecasts)  # by own and by common weights
 
     def rates(row):
         with np.errstate(divide="ignore"):
@@ -118,25 +122,25 @@ def obvious_mixture(forecasts, y, prior, shared=0.5):
 
     for i in range(n):
         weights = np.array([prior * rates(row) * np.exp(-rates(row) * L[row]) for row in range(T + 1)])
-        awake = ~np.isnan(forecasts[i])
-        common = np.full((T, K), np.nan)
+        common, then = np.full((T, K), np.nan), max(i - delay, 0)
         for t in range(T):
-            f = np.where(awake[t], forecasts[i, t], 0.0)
-            shares = [w * awake[t] / (w @ awake[t]) if awake[t].any() else np.zeros(K) for w in weights[[t, T]]]
-            both = [share @ f for share in shares]
+            awake, f = there[i, t], np.nan_to_num(forecasts[i, t])
+            shares = [w * awake / (w @ awake) if awake.any() else np.zeros(K) for w in weights[[t, T]]]
+            both[i, t] = [share @ f for share in shares]
             used[i, t] = (1.0 - shared) * shares[0] + shared * shares[1]
             made[i, t] = used[i, t] @ f
             deviations[i, t] = np.sqrt(squares[0, t])
             if np.isnan(y[i, t]):
                 continue
-            for own, mean in enumerate(both):
+            awake, f = there[then, t], np.nan_to_num(forecasts[then, t])
+            for own, mean in enumerate(both[then, t]):
                 q = np.sqrt(squares[own, t])
                 error = np.clip(mean - y[i, t], -5 * q, 5 * q)
                 r = 2 * error * np.clip(f - mean, -5 * q, 5 * q) / q**2
                 if own == 1:
-                    common[t, awake[t]] = r[awake[t]]
+                    common[t, awake] = r[awake]
                 elif i >= 2:
-                    learn(t, r, awake[t])
+                    learn(t, r, awake)
                 seen = 1 + np.count_nonzero(~np.isnan(y[:i, t]))
                 squares[own, t] = max(q**2 + max(0.01, 1 / (seen + 2)) * (error**2 - q**2), 1e-12)
         some = ~np.isnan(common).all(axis=0)
