@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from braided._compiled import compiled, uncounted
-from braided._compiled.batch import Batch, Steps
+from braided._compiled.batch import NO_GAINS, Batch, Steps
 from braided._compiled.filters import Filters, forecast_arrays_inplace, learn_inplace, move_inplace, room_for
 from braided._compiled.guard import (
     account_inplace,
@@ -117,11 +117,12 @@ def run_one_inplace(
     limits: Floats,
     robust: float,
     moved: bool,
+    gains: Floats,
 ) -> int:
     """Run one sample; why that ended."""
     X, row, tasks, ends = x.reshape(1, -1), np.empty((3, 1)), np.empty(1, np.int64), np.ones(1, np.int64)
     row[0, 0], row[1, 0], tasks[0] = y, weight, task
-    batch = Batch(X, row[0], tasks, row[1], ends, np.ones(1, np.bool_), tasks, 0, np.empty((0, 0)))
+    batch = Batch(X, row[0], tasks, row[1], ends, np.ones(1, np.bool_), tasks, 0, gains)
     work, std = room_for(filters.weights, filters.losses), np.empty(0)
     place = Place(0, 0, moved)
     _, why = run_inplace(filters, batch, fades, moves, limits, robust, work, row[2], std, place)
@@ -141,9 +142,9 @@ def rescue_inplace(filters: Filters, f: int, batch: Batch, i: int, steps: Steps,
     why = REFUSED
     if filters.pending[f]:
         take_up_inplace(filters, f)
-        why = run_one_inplace(filters, *sample, robust, True)
+        why = run_one_inplace(filters, *sample, robust, True, batch.gains[i : i + 1])
     if why == REFUSED and steps.relation.size and rebuild_inplace(filters, f, d, steps.relation):
-        why = run_one_inplace(filters, *sample, robust, True)
+        why = run_one_inplace(filters, *sample, robust, True, batch.gains[i : i + 1])
     if why == REFUSED:
         for array, old in zip(own, before, strict=True):
             array[:] = old
@@ -179,7 +180,7 @@ def learn_one_inplace(
 ) -> bool:
     """Fast path for one sample; return False, with nothing changed, where it takes more than one run."""
     fades, moves, limits = steps.fades, steps.moves, steps.limits
-    why = run_one_inplace(filters, x, y, task, weight, fades, moves, limits, robust, False)
+    why = run_one_inplace(filters, x, y, task, weight, fades, moves, limits, robust, False, NO_GAINS)
     if why == SETTLE:
         f, d = task * x.size // filters.weights.shape[1], x.size
         if settle_inplace(filters, f, d, steps.limits):

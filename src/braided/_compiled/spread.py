@@ -97,7 +97,7 @@ def widths_inplace(
         square, ratio, missed, count = 0.0, 0.0, 0.0, 0
         for t in range(T):
             error, width, scale = errors[i, t], widths[before + i - delay, t], scales[before + i - delay, t]
-            if error == error and width == width and scale > 0.0:
+            if error == error and width == width and scale > 0.0 and unit[t] > 0.0:
                 miss = (1.0 if abs(error) > width else 0.0) - misses
                 relative = error / unit[t]
                 square += min(relative * relative, CLIP_ERRORS_AT * common[SQUARE])

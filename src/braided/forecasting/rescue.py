@@ -26,7 +26,7 @@ def progressive_or_reset(
     """Return forecasts made before each round is learned, their deviations if asked, and the number of breakdowns.
 
     After a round in which the learner breaks down it is reset; what it could not forecast is NaN or infinite. `gains`,
-    zeros (n, size of a filter), are filled, and NaN for the first sample after a reset.
+    zeros (n, size of a filter), are filled, and NaN for the sample at which it broke down.
     """
     made, deviations = np.full(len(y), np.nan), np.full(len(y) if with_std else 0, np.nan)
     first, breakdowns = 0, 0
@@ -51,12 +51,13 @@ def progressive_or_reset(
             means, spreads = error.made
             made[first : first + len(means)] = means
             deviations[first : first + len(spreads)] = spreads
-            last = first + len(error.forecasts)  # where it broke down
-            first = int(np.searchsorted(rounds, rounds[min(last, len(y) - 1)], side="right"))
+            last = min(first + len(error.forecasts), len(y) - 1)  # where it broke down
+            first = int(np.searchsorted(rounds, rounds[last], side="right"))
             learner.reset()
             breakdowns += 1
-            if gains is not None and first < len(y):
-                gains[first] = np.nan
+            if gains is not None:
+                gains[last:] = 0.0
+                gains[last] = np.nan
     return made, deviations, breakdowns
 
 
