@@ -121,6 +121,42 @@ def test_a_saved_model_keeps_what_it_was_told(table, monkeypatch, capsys, option
     assert (code, f"{option[0]} has no meaning for a run from a saved model: leave it out" in said) == (2, True)
 
 
+LIVE_OPTIONS = {
+    "with --min 0, not 25": ("--min", "25"),
+    "with --interval 0.9, not 0.5": ("--interval", "0.5"),
+    "without --without, not with --without site 1": ("--without", "site 1"),
+    "with --method auto, not wrls": ("--method", "wrls"),
+    "without --season, not with --season none": ("--season", "none"),
+    "without --timezone, not with --timezone UTC": ("--timezone", "UTC"),
+    "without --compare, not with --compare": ("--compare",),
+}
+
+
+def test_lines_go_on_with_the_options_that_the_model_was_made_with(tmp_path, monkeypatch, capsys):
+    lines, path = lines_of(field(steps=12)), tmp_path / "model"
+    same = ("live", "--save", path, "--min", "0", "--interval", "0.9")
+    assert called(monkeypatch, capsys, *same, lines=lines[:24])[0] == 0
+    before = path.read_bytes()
+    for message, options in LIVE_OPTIONS.items():
+        code, printed, said = called(monkeypatch, capsys, "live", "--save", path, *options, lines=lines[24:])
+        assert (code, printed, f"was made {message}: leave it out" in said) == (2, "", True), said
+        assert path.read_bytes() == before
+    assert called(monkeypatch, capsys, *same, lines=lines[24:36])[0] == 0
+    assert called(monkeypatch, capsys, *same[:3], lines=lines[36:])[0] == 0
+    assert (bd.load(path).rounds, bd.load(path).auto.low) == (12, 0.0)
+
+
+def test_a_run_with_other_options_is_told_in_options_as_typed(table, monkeypatch, capsys):
+    assert called(monkeypatch, capsys, "run", "mine.csv", "--min", "0")[0] == 0
+    for options, message in {
+        ("--min", "25"): "a run with --min 0, not 25: choose another folder",
+        (): "a run with --min 0, not without it",
+        ("--min", "0", "--season", "none"): "a run without --season, not with --season none",
+    }.items():
+        code, _, said = called(monkeypatch, capsys, "run", "mine.csv", *options)
+        assert (code, message in said) == (1, True), said
+
+
 def test_the_warm_up_is_no_option_of_auto(monkeypatch, capsys):
     code, _, said = called(monkeypatch, capsys, "live", "--warm-up", "50", lines=[])
     assert (code, "--warm-up has no meaning for Auto, which tunes nothing: leave it out" in said) == (2, True)

@@ -311,6 +311,16 @@ def test_a_run_of_lines_goes_on_from_the_model_that_is_there(tmp_path, monkeypat
     assert fed(monkeypatch, capsys, lines[:160], *options)[0] == 0
     assert fed(monkeypatch, capsys, lines[160:], *options)[0] == 0
     assert bd.load(model).rounds == 60
+    for other in (
+        ("--lags", "4"),
+        ("--log",),
+        ("--as-is",),
+        ("--method", "wrls"),
+        ("--parameters", "penalty=1,ridge=0.1,forgetting=1"),
+    ):
+        code, _, said = fed(monkeypatch, capsys, lines[160:], *GIVEN[:2], *other, "--save", model)
+        assert code == 2, said
+    assert bd.load(model).rounds == 60
     code, _, said = fed(monkeypatch, capsys, lines[:160], *options, "--fresh")
     assert (code, bd.load(model).rounds, "going on" in said) == (0, 40, False)
     other = tmp_path / "other"

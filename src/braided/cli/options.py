@@ -186,14 +186,24 @@ def insist_not_given(context: typer.Context, names: Sequence[str], why: str) -> 
     """Refuse options that would be ignored."""
     for name in names:
         if is_given(context, name):
-            option = {"low": "min", "high": "max"}.get(name, name.replace("_", "-"))
-            raise InputError(f"--{option} has no meaning {why}")
+            raise InputError(f"{_option(name)} has no meaning {why}")
 
 
 def is_given(context: typer.Context, name: str) -> bool:
     """Whether an option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def given_options(context: typer.Context) -> list[str]:
+    """Return the options of learning, of Auto and of intervals that are on the command line."""
+    names = [field.name for group in (Learning, Mixing) for field in fields(group)]
+    return [_option(name) for name in (*names, "parameters", "interval") if is_given(context, name)]
+
+
+def _option(name: str) -> str:
+    """The option that is called `name` in Python."""
+    return "--" + {"low": "min", "high": "max"}.get(name, name.replace("_", "-"))
 
 
 def _numbers(text: str) -> dict[str, float]:

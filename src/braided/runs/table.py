@@ -33,7 +33,7 @@ from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.processes import workers
 from braided.runs.output import FORECAST_COLUMNS, ForecastFile, forecasts_mark
-from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, start
+from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, options_of, start
 from braided.runs.trials import TRIALS_MARK, Progress, silent
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import MODEL_MARK, save
@@ -160,24 +160,9 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "bytes": rounds.size,
         "changed": str(np.datetime64(rounds.changed, "ns")),
         "columns": rounds.columns.describe(),
-        "--method": settings.methods,
-        "--season": settings.auto.seasons,
-        "--timezone": settings.auto.timezone,
-        "--holidays": settings.auto.holidays,
-        "--min": settings.auto.low,
-        "--max": settings.auto.high,
-        "--compare": settings.auto.compares,
-        "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
-        "--tune": settings.tune,
+        **options_of(settings),
         "search": settings.how,
-        "--lags": settings.lags,
-        "--log": settings.logarithm,
-        "--interval": settings.coverage,
-        "--as-is": not settings.robust,
-        "--without": settings.without,
-        "--keep-constant": settings.keep_constant,
         "tuned until": settings.tuned_until,
-        "--model": settings.model,
         "columns of the forecasts": FORECAST_COLUMNS,  # other ones can't be appended to
         "version": __version__,
     }
