@@ -290,6 +290,37 @@ def test_times_are_of_one_kind_in_all_batches_and_files(tmp_path, first, second,
         refused(paths, message.format(2))
 
 
+DAYS = pd.date_range("2023-12-25", periods=40)
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y-%m"])
+@pytest.mark.parametrize("name", ["time", "unknown"])
+@pytest.mark.parametrize("as_file", [True, False])
+@pytest.mark.parametrize("block_bytes", [20, 10**6])
+def test_dates_of_eight_digits_and_months_are_the_dates_they_say(tmp_path, form, name, as_file, block_bytes):
+    days = DAYS if form == "%Y%m%d" else pd.date_range("2023-01", periods=40, freq="MS")
+    texts = days.strftime(form)
+    frame = pd.DataFrame({name: texts if "-" in texts[0] else texts.astype(int), "a": 1.0, "b": np.arange(40.0)})
+    source = write(tmp_path, frame.to_csv(index=False)) if as_file else frame
+    chunks = list(open_rounds(source, block_bytes=block_bytes, batch_rows=7).chunks())
+    np.testing.assert_array_equal(np.concatenate([chunk.times for chunk in chunks]), days.to_numpy())
+
+
+@pytest.mark.parametrize("place", [3, 39, 2000])
+@pytest.mark.parametrize("block_bytes", [20, 10**6])
+def test_integers_are_no_dates_unless_the_first_thousand_are(tmp_path, place, block_bytes):
+    days = pd.date_range("2000-01-01", periods=3000).strftime("%Y%m%d").tolist()
+    days[place] = days[place][:6] + "99"
+    path = write(tmp_path, "time,a,b\n" + "".join(f"{day},1,2\n" for day in days))
+    if place > 1000:
+        refused(
+            path, f"time at line {place + 2} of .* is '{days[place]}': the first times are", block_bytes=block_bytes
+        )
+    else:
+        (chunk,) = open_rounds(path, block_bytes=block_bytes).chunks()
+        assert chunk.times.tolist() == sorted(map(int, days))
+
+
 def test_times_of_one_kind_in_files_of_several_types(tmp_path):
     text = write(tmp_path, "time,site,value\n2024-01-03,a,1\n")
     naive, aware = tmp_path / "naive.parquet", tmp_path / "aware.parquet"

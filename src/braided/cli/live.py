@@ -70,8 +70,8 @@ def live(
         goes_on = save is not None and save.exists() and not fresh
         path = save if goes_on else start.model
         known = None if path is None else load_live(path)
-        if goes_on and isinstance(known, Engine):
-            insist_made_with(known, path, settings, opt.given_options(context))
+        if save is not None and goes_on and isinstance(known, Engine):
+            insist_made_with(known, save, settings, opt.given_options(context))
         named = opt.columns_of(known) if isinstance(known, Engine) else {}
         named |= {name: given for name, given in columns.names.items() if given}
         lines = Live(settings, known, warm_up=warm_up, max_ahead=max_ahead, note=say, **named)

@@ -88,7 +88,8 @@ class Live:
         saved = None if held is None else held.columns
         if saved is not None and all(not given or given == getattr(saved, name) for name, given in columns.items()):
             columns = {"known": saved}
-        self.lines = Lines(**columns)
+        are_numbers = self._kind is not None and not self._kind[0]
+        self.lines = Lines(**columns, kind="int64" if are_numbers else None)
         self.rejected = self.lines.rejected
 
     def _resume(self, held: LiveRounds | None) -> None:

@@ -95,7 +95,9 @@ def choose(
     others = [own for own in names if own not in times and own not in named and own.lower() not in NO_VALUES]
     series = [own for own in others if own not in sample or is_number(sample[own])]
     if time is None and not times and "" in sample:  # an index without a name: dates, or years beside values only
-        times = [""] * (is_date(sample[""]) or (not tasks and 1 < len(names) == len(series) + 1))
+        are_values = not tasks and 1 < len(names) == len(series) + 1
+        are_values = are_values and not any(own in sample and is_date(sample[own]) for own in series)
+        times = [""] * (is_date(sample[""]) or are_values)
     if time is None and not times:  # by what they hold: the only one with dates
         dates = [own for own in sample if own and own not in named and is_date(sample[own])]
         times = dates if len(dates) == 1 else []
