@@ -501,7 +501,7 @@ def test_a_file_cut_short_is_refused(tmp_path):
 
 MISUSED = {
     "did you mean 'mt-wrls'?": ("--method", "mt-wrl"),
-    "graph-ridge is refitted on all data": ("--method", "graph-ridge"),
+    "graph-ridge can't be run by itself, as it is refitted on all data": ("--method", "graph-ridge"),
     "write a name and a number": ("--method", "wrls", "--parameters", "penalty=much"),
     "mt-wrls lacks forgetting, ridge and does not know lvel: give all of its parameters": (
         "--method",
