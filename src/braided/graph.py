@@ -307,7 +307,7 @@ class TaskGraph:
     def indices(self, tasks: Tasks) -> Ints:
         """Positions of many tasks."""
         if isinstance(tasks, str) or not isinstance(tasks, Iterable):
-            raise InputError(f"{what}s is {tasks!r}: give one key per sample")
+            raise InputError(f"tasks is {tasks!r}: give one key per sample")
         if isinstance(tasks, np.ndarray):
             if tasks.dtype.kind not in "iuUOT":
                 raise InputError(f"tasks has dtype {tasks.dtype}: keys are strings or integers")
@@ -391,16 +391,14 @@ def task_keys(tasks: Iterable[Any], what: str = "task") -> tuple[TaskKey, ...]:
     `what` is the word for a task in messages.
     """
     if isinstance(tasks, set | frozenset) or not isinstance(tasks, Iterable):
-        raise InputError(f"tasks is {tasks!r}: give the keys in order, as a list")
+        raise InputError(f"{what}s is {tasks!r}: give the keys in order, as a list")
     keys: list[TaskKey] = []
     for key in [tasks] if isinstance(tasks, str) else tasks:
         plain = key.item() if isinstance(key, np.generic) else key
         if isinstance(plain, bool) or not isinstance(plain, str | int):
             raise InputError(f"{what} {key!r} is a {type(key).__name__}: a {what}'s key is a string or an integer")
         if isinstance(plain, str) and not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
-            raise InputError(
-                f"{what} {key!r} holds half of a surrogate pair: a {what}'s key is text that UTF-8 can hold"
-            )
+            raise InputError(f"{what} {key!r} holds half of a surrogate pair: its key must be text that UTF-8 holds")
         keys.append(plain)
     if not keys:
         raise InputError(f"no {what}s: a graph needs at least one")
