@@ -110,6 +110,8 @@ class AutoReport(EngineReport):
 
     def _findings(self) -> list[str]:
         rounds = self.engine.rounds
+        if newer := self._nothing_newer():
+            return newer
         if self.summary.scored:
             return [*self._comparisons(), *self._intervals()]
         if rounds <= SCORED_FROM:

@@ -107,8 +107,18 @@ class EngineReport:
         """Return what the page says first."""
         return self.in_words()
 
+    def _nothing_newer(self) -> list[str]:
+        """Say that a run from a saved model found no row to forecast; nothing if it did."""
+        engine, position = self.engine, self.engine.origin.position
+        if position is None or position.tuning_rounds or not engine.last_stamp == position.tuning_end != NEVER:
+            return []
+        end = time_in_words(engine.last_stamp, engine.is_dated)
+        return [f"No row is newer than the model, which has learned all up to {end}: there was nothing to forecast."]
+
     def _findings(self) -> list[str]:
         summary, said = self.summary, self._sharing()
+        if newer := self._nothing_newer():
+            return newer
         if not summary.scored:
             said = ["There was nothing to forecast after the tuning period."]
         elif summary.means["to_no_change"] > 1.0 - SMALLEST_GAIN / 100.0:
