@@ -43,6 +43,12 @@ def insist_there(path: Path) -> None:
         raise MissingFileError(f"{path} does not exist: check the path")
 
 
+def insist_folder(path: Path | None) -> None:
+    """Refuse a file to write whose folder does not exist."""
+    if path is not None and not is_there(path.parent):
+        raise MissingFileError(f"no folder {path.parent}: make it first")
+
+
 @contextlib.contextmanager
 def reading(path: str | PathLike[str], *more: type[Exception]) -> Iterator[None]:
     """Report what goes wrong while a file is read, also errors of the types in `more`, as a FileError."""

@@ -332,11 +332,13 @@ def test_a_run_of_lines_goes_on_from_the_model_that_is_there(tmp_path, monkeypat
 
 def test_a_warm_up_is_kept_at_the_end_of_input_and_is_not_a_model(tmp_path, monkeypatch, capsys):
     lines, model = lines_of(30), tmp_path / "model"
-    assert fed(monkeypatch, capsys, lines[:40], *GIVEN, "--warm-up", "20", "--save", model)[0] == 0
+    code, _, said = fed(monkeypatch, capsys, lines[:40], *GIVEN, "--warm-up", "20", "--save", model)
+    assert (code, "no model yet: it is made after 20 rounds, 10 are complete" in said) == (0, True)
     code, _, said = called(monkeypatch, capsys, "forecast", model)
     assert (code, "holds a warm-up of 10 rounds of 4 streams, and no model yet" in said) == (1, True)
     code, printed, _ = called(monkeypatch, capsys, "inspect", model)
     assert (code, "a warm-up of 10 rounds of 4 streams" in printed) == (0, True)
+    assert "makes it after 5 rounds, with --method after those of --warm-up" in " ".join(printed.split())
     assert fed(monkeypatch, capsys, lines[40:], *GIVEN, "--warm-up", "20", "--save", model)[0] == 0
     assert bd.load(model).rounds == 30
 
@@ -364,9 +366,10 @@ def test_a_model_that_can_not_be_saved_is_refused_before_a_line_is_read(tmp_path
         "folder": "can't write to",
         "notes.txt/model": "can't write to",
         "notes.txt": "exists already, and is not marked",
+        "x/typo/model": f"no folder {tmp_path}/x/typo: make it first",
     }.items():
         code, _, said = called(monkeypatch, capsys, "live", "--save", tmp_path / path)
-        assert (code, message in said, said.count("\n")) == (1, True, 1)
+        assert (code, message in said, said.count("\n")) == (2 if "x/" in path else 1, True, 1)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "notes.txt"]
 

@@ -14,7 +14,7 @@ from braided.cli import options as opt
 from braided.cli.console import print_forecasts, say
 from braided.cli.stopping import stoppable
 from braided.errors import InputError
-from braided.files import insist_own, sole_writer
+from braided.files import insist_folder, insist_own, sole_writer
 from braided.printable import counted
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def live(
     from braided.state import MODEL_MARK
 
     settings = opt.settings_of(context, learning, mixing, start)
+    insist_folder(save)
     if save is not None:
         insist_own(save, MODEL_MARK, "choose another path (--save)")
     with sole_writer(file=save):  # which also finds out whether the folder can be written to
@@ -151,7 +152,7 @@ def _run(live: Live, save: Path | None, every: int, stop: bool) -> None:
     def summary() -> str:
         aside = f", {live.set_aside:,} set aside (--max-ahead)" * (live.set_aside > 0)
         lines = f"{counted(number, 'line')}, {bad:,} bad{aside}"
-        return f"after {lines}; {counted(live.samples, 'sample')} learned in all"
+        return f"after {lines}; {live.learned}"
 
     with stoppable() as busy:
         try:
