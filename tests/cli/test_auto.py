@@ -78,20 +78,16 @@ REFUSED = {
     "give at most 4, each once": ("--season", "7,7"),
     "no timezone 'Melborne': did you mean 'Australia/Melbourne'?": ("--timezone", "Melborne"),
     "no holidays for 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),
-    "low (--min) is 5 and high (--max) is 1: give a low that is below high": ("--min", "5", "--max", "1"),
-    "low is nan: it must be finite": ("--min", "nan"),
+    "--min is 5 and --max is 1: give a --min that is below --max": ("--min", "5", "--max", "1"),
+    "--min is nan: it must be finite": ("--min", "nan"),
     "--tune has no meaning for Auto": ("--tune", "0.3"),
     "--lags has no meaning for Auto": ("--lags", "3"),
     "--log has no meaning for Auto": ("--log",),
     "--keep-constant has no meaning for Auto": ("--keep-constant",),
     "--parameters has no meaning for Auto": ("--parameters", "penalty=10"),
     "auto needs no tuning": ("--method", "auto,wrls"),
-    "season, timezone, holidays, bounds, sharing, compare and members are options of Auto": (
-        "--method",
-        "wrls",
-        "--season",
-        "7",
-    ),
+    "--season has no meaning with --method, as it is for Auto": ("--method", "wrls", "--season", "7"),
+    "--min has no meaning with --method, as it is for Auto": ("--method", "wrls", "--min", "0"),
 }
 NEVER_FOR_LINES = ("--tune", "--keep-constant")
 

@@ -512,10 +512,12 @@ MISUSED = {
         "--parameters",
         "penalty=1,lvel=1",
     ),
+    "--interval is 90: give a share between 0 and 1, such as 0.9": ("--interval", "90"),
+    "Invalid value for '--format': 'xml' is not one of 'parquet', 'csv'": ("--format", "xml"),
     "absent.json can't be read (No such file": ("--parameters", "absent.json"),
     "holds no choice that `braided tune` made": ("--parameters", "mine.csv"),
     "mine.csv says which method and lags to use: leave out": ("--parameters", "mine.csv", "--lags", "3"),
-    "tune is 2: it must be above 0 and below 1": ("--tune", "2"),
+    "--tune is 2: give a share between 0 and 1, such as 0.02": ("--tune", "2"),
     "no stream 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),
     "no column 'x'": ("--value", "x"),
     "absent.braided can't be read (No such file": ("--model", "absent.braided"),
@@ -584,7 +586,16 @@ def test_a_missing_file_ends_every_command_alike(tmp_path, monkeypatch, capsys, 
 
 def test_columns_are_looked_for_in_data_that_come_with_the_package(tmp_path, monkeypatch, capsys):
     refused(monkeypatch, capsys, tmp_path, "synthetic has no column 'x'", "run", "synthetic", "--time", "x")
-    refused(monkeypatch, capsys, tmp_path, "value='x' (--value) names one column", "tune", "synthetic", "--value", "x")
+    refused(
+        monkeypatch,
+        capsys,
+        tmp_path,
+        "--value (value= in Python) names one column, 'x'",
+        "tune",
+        "synthetic",
+        "--value",
+        "x",
+    )
 
 
 def test_a_dash_that_is_the_value_of_an_option_is_not_standard_input(tmp_path, monkeypatch, capsys):

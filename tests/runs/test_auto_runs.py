@@ -129,7 +129,7 @@ def test_a_finished_run_is_shown_again_and_another_one_refused(tmp_path):
     ):
         with pytest.raises(bd.FileError, match=said):
             go(tmp_path, table, Settings(auto=auto))
-    with pytest.raises(bd.FileError, match="holds a run with --lags null, not 3"):
+    with pytest.raises(bd.FileError, match="holds a run without --lags, not with --lags 3"):
         go(tmp_path, table, QUICK)
 
 

@@ -346,12 +346,14 @@ def test_features(tmp_path):
     np.testing.assert_array_equal(chunk.extras, [[[2, 9], [3, np.nan]], [[np.nan, np.nan], [4, 7]]])
     assert next(open_rounds(path, features="gust").chunks()).extras.shape == (2, 2, 1)
     assert next(open_rounds(path).chunks()).extras.shape == (2, 2, 0)
-    refused(path, "no column 'lode'; its columns are .*: give another name as features=", features=["lode"])
-    refused(path, "features has 'value', which is the time, stream or value itself", value="value", features=["value"])
+    refused(path, "no column 'lode'; its columns are .*: give another name .--features", features=["lode"])
+    refused(path, "--features .* has 'value', the time, stream or value itself", value="value", features=["value"])
     refused(path, "note at line 2 of .* is 'x': write a number", features=["note"])
     wide = write(tmp_path, "time,a,b,c\n1,2,3,4\n", "wide.csv")
     refused(
-        wide, "features=.'c',. are columns of a long table, and .* is wide, a column per stream: name", features=["c"]
+        wide,
+        "--features .* names columns of a long table, 'c', and .* is wide, a column per stream: name",
+        features=["c"],
     )
 
 
@@ -361,6 +363,7 @@ def test_features(tmp_path):
     [
         ("7,a,calm,", "value at line 42 of .* is 'calm': write a number"),
         ("7,a,-inf,", "value at line 42 of .* is '-inf': write a finite number"),
+        ('7,a,"5,500",', "value at line 42 of .* is '5,500': this may be 5500 or, with a decimal comma, 5.500: write"),
         ('7,a,"5,5",', "value at line 42 of .* is '5,5': this has a decimal comma; write a point, 5.5"),
         ("soon,a,1,", "time at line 42 of .* is 'soon': write all as"),
         ("7,,1,", "site at line 42 of .* is empty: every row needs one"),
@@ -499,14 +502,14 @@ def test_columns_that_are_named(tmp_path):
         (
             "time,where,north\n1,x,2\n",
             {},
-            "no stream column; its columns are 'time', 'where', 'north': call it site or .*task= .--stream",
+            "no stream column; its columns are 'time', 'where', 'north': call it site or .*--stream, or task=",
         ),
         ("time,north\n1,calm\n", {}, "no stream column"),
         ("time,lat,lon,wind\n1,2,3,4\n", {}, "no stream column"),
         (
             "time,a,b\n1,2,3\n",
             {"value": "a"},
-            r"no stream column, and value='a' \(--value\) names one column: name",
+            r"no stream column, and --value .* names one column, 'a': name",
         ),
         ("time,a,a,b\n1,2,3,4\n", {}, "2 columns that may be the column 'a'"),
         ("time,a,b\n1,calm,3\n2,4,5\n", {}, "a at line 2 of .* is 'calm'"),

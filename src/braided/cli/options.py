@@ -14,6 +14,7 @@ import typer
 from braided.cli.console import split
 from braided.errors import InputError
 from braided.files import is_there
+from braided.validate import real
 
 if TYPE_CHECKING:
     from braided.forecasting import Engine
@@ -136,6 +137,10 @@ class Mixing:
         from braided.forecasting.auto import Auto
 
         seasons = None if not self.season else () if self.season == "none" else tuple(map(_length, split(self.season)))
+        for option, bound in (("--min", self.low), ("--max", self.high)):
+            real(0.0 if bound is None else bound, option)
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise InputError(f"--min is {self.low:g} and --max is {self.high:g}: give a --min that is below --max")
         told = None, seasons, self.timezone, self.holidays, self.low, self.high
         return Auto(*told, compares=self.compare)
 
@@ -173,6 +178,11 @@ def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, star
         if learning.method or learning.lags is not None:
             raise InputError(f"{start.parameters} says which method and lags to use: leave out --method and --lags")
         given = read_choice(Path(start.parameters))
+    insist_share("--interval", start.interval)
+    insist_share("--tune", more.get("tune", 0.5))
+    methods = given.get("methods", split(learning.method))
+    if methods and methods != ("auto",):
+        insist_not_given(context, FOR_AUTO, "with --method, as it is for Auto: leave it out, or leave out --method")
     more |= {"auto": mixing.auto, "coverage": start.interval, "model": "" if start.model is None else str(start.model)}
     settings = Settings(**learning.settings | given | more)
     if settings.is_auto and start.model is None:
@@ -180,6 +190,13 @@ def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, star
             if is_given(context, name):
                 raise not_for_auto(name)
     return settings
+
+
+def insist_share(option: str, share: float) -> None:
+    """Refuse a share that is not between 0 and 1, such as one in per cent."""
+    if not 0.0 < share < 1.0:
+        example = share / 100.0 if 1.0 < share < 100.0 else 0.9
+        raise InputError(f"{option} is {share:g}: give a share between 0 and 1, such as {example:g}")
 
 
 def insist_not_given(context: typer.Context, names: Sequence[str], why: str) -> None:

@@ -38,6 +38,7 @@ def tune(
     from braided.runs.start import CHOICE_MARK
     from braided.runs.trials import TRIALS_MARK
 
+    opt.insist_share("--tune", share)
     settings = Settings(**{"methods": ()} | learning.settings, tune=share, how=search, keep_constant=keep_constant)
     rounds = opt.open_table(files, sort_rows, **columns.names)
     print(f"{printable(rounds.name)}: {rounds.columns.describe()}")

@@ -17,6 +17,7 @@ MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capita
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
 DIGITS = r"^(19|20|21)\d{6}$"  # a date, if there is such a day
 MONTH = r"^(\d{4}-\d\d)$"
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 TIME_REMEDY = "write all as 2024-01-31 18:30:00 (ISO 8601), or all with a UTC offset, or all as integers such as years"
 DIGITS_REMEDY = "the first times are dates such as 20240131: write all like that, or all as 2024-01-31"
 SHOW_CHARACTERS = 80  # of a value
@@ -36,7 +37,12 @@ def numbers(column: Any, name: str, where: Where) -> Floats:
         text = str(column[row].as_py())
         remedy = "write a number, or NA where it is missing"
         if re.match(NUMBER, text) and "," in text:
-            remedy = f"this has a decimal comma; write a point, {text.replace(',', '.')}"
+            point, plain = text.replace(",", "."), text.replace(",", "")
+            remedy = f"this has a decimal comma; write a point, {point}"
+            if re.match(THOUSANDS, text):
+                remedy = (
+                    f"this may be {plain} or, with a decimal comma, {point}: write it with a point or without a comma"
+                )
         _refuse(column, row, name, where, remedy)
     found: Floats = parsed.to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(np.isinf(found)).tolist():
