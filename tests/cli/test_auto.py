@@ -214,6 +214,16 @@ def test_a_run_of_lines_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monke
     assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+@pytest.mark.parametrize("command", ["run", "live", "tune"])
+def test_help_says_which_options_are_for_methods(monkeypatch, capsys, command):
+    monkeypatch.setenv("COLUMNS", "300")
+    _, printed, _ = called(monkeypatch, capsys, command, "--help")
+    assert ("With --method: past changes" in printed, "Past changes" in printed) == (
+        command != "tune",
+        command == "tune",
+    )
+
+
 def test_methods_list_auto(monkeypatch, capsys):
     code, printed, _ = called(monkeypatch, capsys, "methods")
     assert (code, "auto" in printed) == (0, True)

@@ -236,6 +236,7 @@ def test_times_with_offsets_are_in_utc_and_their_seasons_on_the_clock_that_is_na
     done = go(tmp_path / "out", tmp_path / "table.csv", Settings(auto=Auto(FEW.members, timezone=zone)))
     assert done.forecaster.auto.timezone == zone
     assert done.forecaster.origin.is_utc
+    assert ("--timezone Europe/Berlin makes them local" in chosen(done.forecaster)) == (zone is None)
     known = pd.read_parquet(done.forecasts)["time"]
     assert str(known.dt.tz) == "UTC"
     engine = AutoEngine(Auto(FEW.members, timezone=zone))

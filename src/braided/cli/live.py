@@ -41,7 +41,9 @@ def live(
     on_error: Annotated[
         Literal["skip", "stop"], typer.Option(help="What to do at a bad line: skip it, or stop.")
     ] = "skip",
-    warm_up: Annotated[int, typer.Option(help="Rounds to tune on; until then the forecast is no change.", min=5)] = 200,
+    warm_up: Annotated[
+        int, typer.Option(help=f"{opt.WITH}rounds to tune on; until then the forecast is no change.", min=5)
+    ] = 200,
     max_ahead: Annotated[
         int,
         typer.Option(

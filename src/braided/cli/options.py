@@ -36,12 +36,13 @@ Files = Annotated[
 ]
 SortRows = Annotated[int, typer.Option(help="How many rows may be out of order; they are kept in memory.", min=0)]
 SORT_ROWS = 2_000_000
-Tune = Annotated[
-    float, typer.Option("--tune", help="Fraction of the rounds, from the start, to tune on: the tuning period.")
-]
-KeepConstant = Annotated[
-    bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
-]
+WITH = "With --method: "
+TUNE = "fraction of the rounds, from the start, to tune on: the tuning period."
+KEEP_CONSTANT = "let streams that never change in the tuning period join later."
+LAGS = "past changes used as features; 9 by default, fewer in a short table."
+LOG = "learn growth: changes of the values' logarithms."
+Tune = Annotated[float, typer.Option("--tune", help=WITH + TUNE)]
+KeepConstant = Annotated[bool, typer.Option("--keep-constant", help=WITH + KEEP_CONSTANT)]
 FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare")
 
 
@@ -91,10 +92,8 @@ class Learning:
             "needs no tuning (for `tune`: mt-wrls and wrls, each with and without the neighbours' changes)."
         ),
     ] = ""
-    lags: Annotated[
-        int | None, typer.Option(help="Past changes used as features; 9 by default, fewer in a short table.", min=1)
-    ] = None
-    log: Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")] = False
+    lags: Annotated[int | None, typer.Option(help=WITH + LAGS, min=1)] = None
+    log: Annotated[bool, typer.Option("--log", help=WITH + LOG)] = False
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Give every value full weight; by default wild values count for little.")
     ] = False
@@ -106,6 +105,14 @@ class Learning:
         settings: dict[str, Any] = {"methods": split(self.method)} if self.method else {}
         settings |= {"lags": self.lags, "logarithm": self.log, "robust": not self.as_is}
         return settings | {"without": tuple(self.without or ())}
+
+
+@dataclass(frozen=True)
+class Tuning(Learning):
+    """The same for `tune`, which needs no `--method` to tune."""
+
+    lags: Annotated[int | None, typer.Option(help=LAGS.capitalize(), min=1)] = None
+    log: Annotated[bool, typer.Option("--log", help=LOG.capitalize())] = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,7 @@ class Start:
         str, typer.Option(help="Parameters of one method, to skip tuning: penalty=10,… or a file written by `tune`.")
     ] = ""
     interval: Annotated[float, typer.Option(help="Share of the values that the intervals should hold.")] = 0.9
-    model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None
+    model: Annotated[Path | None, typer.Option(help="Start from a saved model.")] = None
 
 
 def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, start: Start, **more: Any) -> Settings:

@@ -17,12 +17,12 @@ from braided.printable import counted, printable
 def tune(
     files: opt.Files,
     columns: opt.Columns,
-    learning: opt.Learning,
-    share: opt.Tune = 0.2,
+    learning: opt.Tuning,
+    share: Annotated[float, typer.Option("--tune", help=opt.TUNE.capitalize())] = 0.2,
     search: Annotated[
         Literal["halving", "grid"], typer.Option(help="Run only promising candidates to the end, or all of them.")
     ] = "halving",
-    keep_constant: opt.KeepConstant = False,
+    keep_constant: Annotated[bool, typer.Option("--keep-constant", help=opt.KEEP_CONSTANT.capitalize())] = False,
     out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the trials of an earlier search.")] = False,
     jobs: opt.Jobs = -1,

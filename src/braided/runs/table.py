@@ -57,6 +57,7 @@ class Run:
     forecasts: Path | None  # the file; None where there was nothing to forecast
     plan: dict[str, Any]  # all that decides the forecasts
     how: Literal["begun", "continued", "finished"]  # from the start, where it was stopped, or before this
+    model: Path | None = None  # the file, if there is one
 
 
 def run(
@@ -132,7 +133,7 @@ def _run(
     if position is None:
         raise FileError(f"{model} holds a model that `braided run` did not create: choose another path (--save)")
     if position.is_finished:
-        return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished")
+        return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished", model)
     if not continued:
         save(forecaster, model)
         trials.unlink(missing_ok=True)
@@ -150,7 +151,7 @@ def _run(
     forecaster.origin = replace(forecaster.origin, position=done)
     save(forecaster, model)
     file.clear()  # a kill before this leaves the parts behind, no more
-    return Run(forecaster, path, plan, "continued" if continued else "begun")
+    return Run(forecaster, path, plan, "continued" if continued else "begun", model)
 
 
 def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
