@@ -15,7 +15,7 @@ from braided.types import Floats, Ints, Times
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capital letters
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
-DIGITS = r"^(19|20|21)\d{6}$"  # a date, if there is such a day
+DIGITS = r"^(19|20|21)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"  # a date, if the month has such a day
 MONTH = r"^(\d{4}-\d\d)$"
 THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 TIME_REMEDY = "write all as 2024-01-31 18:30:00 (ISO 8601), or all with a UTC offset, or all as integers such as years"
@@ -78,18 +78,24 @@ def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
 def first_kind(column: Any) -> Any:
     """Return the kind of times where the first ones could be integers or dates of eight digits; else None.
 
-    They are dates if all are.
+    They are dates if more than half could be: of numbers that count up, a third could, and a date that is wrong is
+    refused later with its row.
 
     >>> import pyarrow as pa
     >>> [str(first_kind(pa.array(times))) for times in (["20240131"], [20240131, 20240132], ["2024-01-31"])]
     ['date32[day]', 'int64', 'None']
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     column = _decoded(column)
-    if not len(column) or _from_digits(column[:1]) is None:
+    if not (_is_text(column.type) or pa.types.is_integer(column.type)):
         return None
-    return pa.int64() if _from_digits(column.drop_null()) is None else pa.date32()
+    could_be = pc.match_substring_regex(pc.utf8_trim_whitespace(column.cast("string")), DIGITS)
+    n_digits = pc.sum(could_be).as_py() or 0
+    if 2 * n_digits > len(column):
+        return pa.date32()
+    return pa.int64() if n_digits and could_be[0].as_py() else None
 
 
 def is_utc(kind: Any) -> bool:
@@ -123,7 +129,7 @@ def is_number(column: Any) -> bool:
 
 
 def is_date(column: Any) -> bool:
-    """Return whether a column holds dates: whether its first value is one, or all are dates of eight digits."""
+    """Return whether a column holds dates: whether its first value is one, or most are dates of eight digits."""
     import pyarrow as pa
 
     known = _plain(column, MISSING).drop_null()
