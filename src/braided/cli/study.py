@@ -66,7 +66,10 @@ def study(
     ] = False,
     timezone: Annotated[
         str | None,
-        typer.Option(help="Of the suite: the clock of your files, such as Europe/Berlin; their times are UTC."),
+        typer.Option(
+            help="Of the suite: the clock of your files, such as Europe/Berlin. Unlike in `run`, times without an "
+            "offset are taken as UTC."
+        ),
     ] = None,
     debug: Debug = False,
 ) -> None:
