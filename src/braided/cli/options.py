@@ -14,7 +14,6 @@ import typer
 from braided.cli.console import split
 from braided.errors import InputError
 from braided.files import is_there
-from braided.validate import real
 
 if TYPE_CHECKING:
     from braided.forecasting import Engine
@@ -143,6 +142,7 @@ class Mixing:
     def auto(self) -> Auto:
         """These options as `Settings` takes them."""
         from braided.forecasting.auto import Auto
+        from braided.validate import real
 
         seasons = None if not self.season else () if self.season == "none" else tuple(map(_length, split(self.season)))
         for option, bound in (("--min", self.low), ("--max", self.high)):
