@@ -43,6 +43,12 @@ def insist_there(path: Path) -> None:
         raise MissingFileError(f"{path} does not exist: check the path")
 
 
+def insist_folder(path: Path | None) -> None:
+    """Refuse a file to write whose folder does not exist."""
+    if path is not None and not is_there(path.parent):
+        raise MissingFileError(f"no folder {path.parent}: make it first")
+
+
 @contextlib.contextmanager
 def reading(path: str | PathLike[str], *more: type[Exception]) -> Iterator[None]:
     """Report what goes wrong while a file is read, also errors of the types in `more`, as a FileError."""
@@ -250,10 +256,43 @@ def open_plan(path: Path, about: dict[str, Any], what: str) -> None:
     held = read_plan(path, what) if path.exists() else about
     for name in sorted(about.keys() | held.keys(), key=lambda name: (name != "table", name)):
         if held.get(name) != about.get(name):
-            texts = [json.dumps(one.get(name)) for one in (held, about)]
-            found, wanted = (text if len(text) <= 60 else f"{text:.57}…" for text in texts)
+            said = differing(name, held.get(name), about.get(name))
             raise FileError(
-                f"{path.parent} holds a {what} {'of' if name == 'table' else 'with'} {name} {found}, not {wanted}: "
-                "choose another folder (--out), or start again (--fresh)"
+                f"{path.parent} holds a {what} {said}: choose another folder (--out), or start again (--fresh)"
             )
     write_whole({path: as_json(about, PLAN_MARK)}, PLAN_MARK)  # even if it is the same: now it is known to be writable
+
+
+def differing(name: str, found: Any, wanted: Any) -> str:
+    """Say that what a plan has under a name is not what is wanted; options are written as they are typed.
+
+    >>> differing("--min", 0.0, 25.0), differing("--season", None, []), differing("--compare", True, False)
+    ('with --min 0, not 25', 'without --season, not with --season none', 'with --compare, not without it')
+    """
+    if not name.startswith("--"):
+        one, other = (_cut(json.dumps(value)) for value in (found, wanted))
+        return f"{'of' if name == 'table' else 'with'} {name} {one}, not {other}"
+    one, other = (_typed(name, value) for value in (found, wanted))
+    if one and other:
+        return f"with {name} {one}, not {other}"
+    typed = f"with {name}{f' {one or other}' * ((found or wanted) is not True)}"
+    return f"{typed}, not without it" if one else f"without {name}, not {typed}"
+
+
+def _typed(name: str, value: Any) -> str:
+    """The value of an option as it is typed; nothing where the option is left out."""
+    if value is None or value is False or value == {}:
+        return ""
+    if isinstance(value, dict):
+        return _cut(",".join(f"{key}={_plain(number)}" for key, number in value.items()))
+    if isinstance(value, list | tuple):
+        return _cut(",".join(map(_plain, value)) or "none" * (name == "--season"))
+    return _cut(_plain(value))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text:.57}…"

@@ -81,11 +81,16 @@ class Forecaster:
         compare: bool = False,
         members: Sequence[Any] | None = None,
     ) -> None:
-        if len(bounds) != 2:
-            raise InputError(f"bounds is {bounds!r:.80}: give the lowest and the highest value, or None")
-        low, high = bounds
+        try:
+            low, high = bounds
+        except (TypeError, ValueError) as error:
+            raise InputError(f"bounds is {bounds!r:.80}: give the lowest and the highest value, or None") from error
+        chosen = None if members is None else tuple(members)
+        for member in chosen or ():
+            if isinstance(member, type):
+                raise InputError(f"members holds the class {member.__name__}: give a member, {member.__name__}('name')")
         auto = Auto(
-            members=None if members is None else tuple(members),
+            members=chosen,
             seasons=_lengths(season),
             timezone=timezone,
             holidays=holidays,
@@ -127,9 +132,13 @@ class Forecaster:
             raise InputError("streams is empty: give the name of each column of values")
         if table.ndim == 1:
             times, table, streams = _wide(times, table, streams)
-        keys = self.streams if streams is None else task_keys([streams] if isinstance(streams, str) else streams)
+        names = [streams] if isinstance(streams, str) else streams
+        keys = self.streams if names is None else task_keys(names, "stream")
         if not keys:
             raise InputError("streams is missing: give the name of each column of values")
+        shape = np.size(times), len(keys)
+        if table.shape != shape:
+            raise InputError(f"values has shape {table.shape}: times and streams say {shape}")
         if self._engine is None:
             engine = self._started(times, table, keys, is_utc)
             made = engine.advance(times, table, keys)
@@ -160,8 +169,6 @@ class Forecaster:
             engine.origin = replace(engine.origin, is_utc=is_utc)
             return engine
         n = round(self.settings.tune * len(times))
-        if table.shape != (len(times), len(keys)):
-            raise InputError(f"values has shape {table.shape}: times and streams say {(len(times), len(keys))}")
         names = tuple(map(str, keys))
         chunk = Chunk(times[:n], names, table[:n], np.empty((n, len(keys), 0)))
         period = TuningPeriod.of(chunk, keep_constant=True)

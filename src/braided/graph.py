@@ -385,23 +385,26 @@ def _names(table: Any) -> Any:
     return columns
 
 
-def task_keys(tasks: Iterable[Any]) -> tuple[TaskKey, ...]:
-    """Check that the keys are distinct strings or integers, and return them as Python objects."""
+def task_keys(tasks: Iterable[Any], what: str = "task") -> tuple[TaskKey, ...]:
+    """Check that the keys are distinct strings or integers, and return them as Python objects.
+
+    `what` is the word for a task in messages.
+    """
     if isinstance(tasks, set | frozenset) or not isinstance(tasks, Iterable):
-        raise InputError(f"tasks is {tasks!r}: give the keys in order, as a list")
+        raise InputError(f"{what}s is {tasks!r}: give the keys in order, as a list")
     keys: list[TaskKey] = []
     for key in [tasks] if isinstance(tasks, str) else tasks:
         plain = key.item() if isinstance(key, np.generic) else key
         if isinstance(plain, bool) or not isinstance(plain, str | int):
-            raise InputError(f"task {key!r} is a {type(key).__name__}: a task's key is a string or an integer")
+            raise InputError(f"{what} {key!r} is a {type(key).__name__}: a {what}'s key is a string or an integer")
         if isinstance(plain, str) and not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
-            raise InputError(f"task {key!r} holds half of a surrogate pair: a task's key is text that UTF-8 can hold")
+            raise InputError(f"{what} {key!r} holds half of a surrogate pair: its key must be text that UTF-8 holds")
         keys.append(plain)
     if not keys:
-        raise InputError("no tasks: a graph needs at least one")
+        raise InputError(f"no {what}s: a graph needs at least one")
     if len(set(keys)) < len(keys):
         twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InputError(f"task {twice!r} appears twice: give each task its own key")
+        raise InputError(f"{what} {twice!r} appears twice: give each {what} its own key")
     return tuple(keys)
 
 

@@ -22,7 +22,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sparse
@@ -68,11 +68,22 @@ RENAMED_PARTS = {"Usual": Clipping}  # under their names of version 2
 PLAIN_TYPES = (type(None), bool, int, float, str)
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
+class Front(Protocol):
+    """What holds the engine that is saved: a `braided.Forecaster`."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine."""
+
+
+def save(model: Model | Front, path: str | os.PathLike[str]) -> None:
     """Write a learner or forecaster to a file, whole or not at all: a kill leaves the old file or the new one.
 
-    Only a saved model is overwritten; any other file at the path is refused.
+    Only a saved model is overwritten; any other file at the path is refused. Of a `braided.Forecaster`, the engine is
+    saved.
     """
+    if not isinstance(model, Model) and hasattr(type(model), "engine"):
+        model = model.engine
     if not isinstance(model, Model):
         raise FileError(f"{type(model).__name__} is neither a learner nor a forecaster: only those are saved")
     target = Path(path)
@@ -83,7 +94,10 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a learner or forecaster from a file; its forecasts equal those of the saved one to the bit."""
+    """Read a learner or an engine from a file; its forecasts equal those of the saved one to the bit.
+
+    `braided.Forecaster.load` returns a `braided.Forecaster` with the engine.
+    """
     try:
         data = Path(path).read_bytes()
     except OSError as error:

@@ -78,20 +78,16 @@ REFUSED = {
     "give at most 4, each once": ("--season", "7,7"),
     "no timezone 'Melborne': did you mean 'Australia/Melbourne'?": ("--timezone", "Melborne"),
     "no holidays for 'AU-VCI': did you mean 'AU-VIC'?": ("--holidays", "AU-VCI"),
-    "low (--min) is 5 and high (--max) is 1: give a low that is below high": ("--min", "5", "--max", "1"),
-    "low is nan: it must be finite": ("--min", "nan"),
+    "--min is 5 and --max is 1: give a --min that is below --max": ("--min", "5", "--max", "1"),
+    "--min is nan: it must be finite": ("--min", "nan"),
     "--tune has no meaning for Auto": ("--tune", "0.3"),
     "--lags has no meaning for Auto": ("--lags", "3"),
     "--log has no meaning for Auto": ("--log",),
     "--keep-constant has no meaning for Auto": ("--keep-constant",),
     "--parameters has no meaning for Auto": ("--parameters", "penalty=10"),
     "auto needs no tuning": ("--method", "auto,wrls"),
-    "season, timezone, holidays, bounds, sharing, compare and members are options of Auto": (
-        "--method",
-        "wrls",
-        "--season",
-        "7",
-    ),
+    "--season has no meaning with --method, as it is for Auto": ("--method", "wrls", "--season", "7"),
+    "--min has no meaning with --method, as it is for Auto": ("--method", "wrls", "--min", "0"),
 }
 NEVER_FOR_LINES = ("--tune", "--keep-constant")
 
@@ -119,6 +115,42 @@ def test_a_saved_model_keeps_what_it_was_told(table, monkeypatch, capsys, option
     model = "braided-run/model.braided"
     code, _, said = called(monkeypatch, capsys, "run", "mine.csv", "--model", model, "--out", "other", *option)
     assert (code, f"{option[0]} has no meaning for a run from a saved model: leave it out" in said) == (2, True)
+
+
+LIVE_OPTIONS = {
+    "with --min 0, not 25": ("--min", "25"),
+    "with --interval 0.9, not 0.5": ("--interval", "0.5"),
+    "without --without, not with --without site 1": ("--without", "site 1"),
+    "with --method auto, not wrls": ("--method", "wrls"),
+    "without --season, not with --season none": ("--season", "none"),
+    "without --timezone, not with --timezone UTC": ("--timezone", "UTC"),
+    "without --compare, not with --compare": ("--compare",),
+}
+
+
+def test_lines_go_on_with_the_options_that_the_model_was_made_with(tmp_path, monkeypatch, capsys):
+    lines, path = lines_of(field(steps=12)), tmp_path / "model"
+    same = ("live", "--save", path, "--min", "0", "--interval", "0.9")
+    assert called(monkeypatch, capsys, *same, lines=lines[:24])[0] == 0
+    before = path.read_bytes()
+    for message, options in LIVE_OPTIONS.items():
+        code, printed, said = called(monkeypatch, capsys, "live", "--save", path, *options, lines=lines[24:])
+        assert (code, printed, f"was made {message}: leave it out" in said) == (2, "", True), said
+        assert path.read_bytes() == before
+    assert called(monkeypatch, capsys, *same, lines=lines[24:36])[0] == 0
+    assert called(monkeypatch, capsys, *same[:3], lines=lines[36:])[0] == 0
+    assert (bd.load(path).rounds, bd.load(path).auto.low) == (12, 0.0)
+
+
+def test_a_run_with_other_options_is_told_in_options_as_typed(table, monkeypatch, capsys):
+    assert called(monkeypatch, capsys, "run", "mine.csv", "--min", "0")[0] == 0
+    for options, message in {
+        ("--min", "25"): "a run with --min 0, not 25: choose another folder",
+        (): "a run with --min 0, not without it",
+        ("--min", "0", "--season", "none"): "a run without --season, not with --season none",
+    }.items():
+        code, _, said = called(monkeypatch, capsys, "run", "mine.csv", *options)
+        assert (code, message in said) == (1, True), said
 
 
 def test_the_warm_up_is_no_option_of_auto(monkeypatch, capsys):
@@ -183,6 +215,16 @@ def test_forecast_says_of_which_streams_too_little_is_known(tmp_path, monkeypatc
         code, printed, said = called(monkeypatch, capsys, "forecast", tmp_path / "model", "--format", "csv")
         assert (code, said) == (0, f"no forecast for {missing}: too few values so far\n")
         assert printed.count("\n") == 1 + len(engine.ahead().tasks)
+
+
+@pytest.mark.parametrize("command", ["run", "live", "tune"])
+def test_help_says_which_options_are_for_methods(monkeypatch, capsys, command):
+    monkeypatch.setenv("COLUMNS", "300")
+    _, printed, _ = called(monkeypatch, capsys, command, "--help")
+    assert ("With --method: past changes" in printed, "Past changes" in printed) == (
+        command != "tune",
+        command == "tune",
+    )
 
 
 def test_methods_list_auto(monkeypatch, capsys):

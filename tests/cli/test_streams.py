@@ -303,6 +303,16 @@ def test_a_run_of_lines_goes_on_from_the_model_that_is_there(tmp_path, monkeypat
     assert fed(monkeypatch, capsys, lines[:160], *options)[0] == 0
     assert fed(monkeypatch, capsys, lines[160:], *options)[0] == 0
     assert bd.load(model).rounds == 60
+    for other in (
+        ("--lags", "4"),
+        ("--log",),
+        ("--as-is",),
+        ("--method", "wrls"),
+        ("--parameters", "penalty=1,ridge=0.1,forgetting=1"),
+    ):
+        code, _, said = fed(monkeypatch, capsys, lines[160:], *GIVEN[:2], *other, "--save", model)
+        assert code == 2, said
+    assert bd.load(model).rounds == 60
     code, _, said = fed(monkeypatch, capsys, lines[:160], *options, "--fresh")
     assert (code, bd.load(model).rounds, "continuing" in said) == (0, 40, False)
     other = tmp_path / "other"
@@ -314,11 +324,13 @@ def test_a_run_of_lines_goes_on_from_the_model_that_is_there(tmp_path, monkeypat
 
 def test_a_warm_up_is_kept_at_the_end_of_input_and_is_not_a_model(tmp_path, monkeypatch, capsys):
     lines, model = lines_of(30), tmp_path / "model"
-    assert fed(monkeypatch, capsys, lines[:40], *GIVEN, "--warm-up", "20", "--save", model)[0] == 0
+    code, _, said = fed(monkeypatch, capsys, lines[:40], *GIVEN, "--warm-up", "20", "--save", model)
+    assert (code, "no model yet: it is made after 20 rounds, 10 are complete" in said) == (0, True)
     code, _, said = called(monkeypatch, capsys, "forecast", model)
     assert (code, "holds a warm-up of 10 rounds of 4 streams, and no model yet" in said) == (1, True)
     code, printed, _ = called(monkeypatch, capsys, "inspect", model)
     assert (code, "a warm-up of 10 rounds of 4 streams" in printed) == (0, True)
+    assert "makes it after 5 rounds, with --method after those of --warm-up" in " ".join(printed.split())
     assert fed(monkeypatch, capsys, lines[40:], *GIVEN, "--warm-up", "20", "--save", model)[0] == 0
     assert bd.load(model).rounds == 30
 
@@ -346,9 +358,10 @@ def test_a_model_that_can_not_be_saved_is_refused_before_a_line_is_read(tmp_path
         "folder": "can't write to",
         "notes.txt/model": "can't write to",
         "notes.txt": "exists already, and is not marked",
+        "x/typo/model": f"no folder {tmp_path}/x/typo: make it first",
     }.items():
         code, _, said = called(monkeypatch, capsys, "live", "--save", tmp_path / path)
-        assert (code, message in said, said.count("\n")) == (1, True, 1)
+        assert (code, message in said, said.count("\n")) == (2 if "x/" in path else 1, True, 1)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "notes.txt"]
 
@@ -483,7 +496,7 @@ def test_a_file_cut_short_is_refused(tmp_path):
 
 MISUSED = {
     "did you mean 'mt-wrls'?": ("--method", "mt-wrl"),
-    "graph-ridge is refitted on all data": ("--method", "graph-ridge"),
+    "graph-ridge can't be run by itself, as it is refitted on all data": ("--method", "graph-ridge"),
     "write a name and a number": ("--method", "wrls", "--parameters", "penalty=much"),
     "mt-wrls lacks forgetting, ridge and does not know lvel: give all of its parameters": (
         "--method",
@@ -491,10 +504,12 @@ MISUSED = {
         "--parameters",
         "penalty=1,lvel=1",
     ),
+    "--interval is 90: give a share between 0 and 1, such as 0.9": ("--interval", "90"),
+    "Invalid value for '--format': 'xml' is not one of 'parquet', 'csv'": ("--format", "xml"),
     "absent.json can't be read (No such file": ("--parameters", "absent.json"),
     "holds no choice that `braided tune` made": ("--parameters", "mine.csv"),
     "mine.csv says which method and lags to use: leave out": ("--parameters", "mine.csv", "--lags", "3"),
-    "tune is 2: it must be above 0 and below 1": ("--tune", "2"),
+    "--tune is 2: give a share between 0 and 1, such as 0.02": ("--tune", "2"),
     "no stream 'x' to leave out: there are 'site 1', 'site 2', 'site 3'": ("--without", "x"),
     "no column 'x'": ("--value", "x"),
     "absent.braided can't be read (No such file": ("--model", "absent.braided"),
@@ -563,7 +578,16 @@ def test_a_missing_file_ends_every_command_alike(tmp_path, monkeypatch, capsys, 
 
 def test_columns_are_looked_for_in_data_that_come_with_the_package(tmp_path, monkeypatch, capsys):
     refused(monkeypatch, capsys, tmp_path, "synthetic has no column 'x'", "run", "synthetic", "--time", "x")
-    refused(monkeypatch, capsys, tmp_path, "value='x' (--value) names one column", "tune", "synthetic", "--value", "x")
+    refused(
+        monkeypatch,
+        capsys,
+        tmp_path,
+        "--value (value= in Python) names one column, 'x'",
+        "tune",
+        "synthetic",
+        "--value",
+        "x",
+    )
 
 
 def test_a_dash_that_is_the_value_of_an_option_is_not_standard_input(tmp_path, monkeypatch, capsys):

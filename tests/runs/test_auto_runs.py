@@ -10,13 +10,14 @@ import pytest
 import braided as bd
 from braided.forecasting import LiveRounds
 from braided.forecasting.auto import Auto, AutoEngine
+from braided.report import in_words
 from braided.runs import Live, Settings, learn, load_forecaster, load_live, run, run_in_memory
 from braided.runs.start import chosen
 from braided.state import dumps
 from braided.tables import open_rounds
 from tests.auto import FEW, same, walks
 from tests.runs.kills import insist_same_bytes_after_kills
-from tests.runs.tables import GIVEN, QUICK, field, lines_of, written
+from tests.runs.tables import GIVEN, KINDS, QUICK, field, lines_of, written
 
 QUICK_AUTO = Settings(auto=FEW)
 
@@ -98,14 +99,14 @@ def test_a_finished_run_is_shown_again_and_another_one_refused(tmp_path):
     go(tmp_path, table)
     assert go(tmp_path, table).how == "finished"
     for auto, said in (
-        (Auto(FEW.members, (7.0,)), r"--season null, not \[7.0\]"),
-        (Auto(FEW.members, timezone="UTC"), "--timezone null, not 'UTC'|--timezone"),
-        (Auto(FEW.members, low=0.0), "--min null, not 0.0"),
-        (Auto(FEW.members, compares=True), "--compare"),
+        (Auto(FEW.members, (7.0,)), "without --season, not with --season 7:"),
+        (Auto(FEW.members, timezone="UTC"), "not with --timezone UTC:"),
+        (Auto(FEW.members, low=0.0), "not with --min 0:"),
+        (Auto(FEW.members, compares=True), "without --compare, not with --compare:"),
     ):
         with pytest.raises(bd.FileError, match=said):
             go(tmp_path, table, Settings(auto=auto))
-    with pytest.raises(bd.FileError, match="holds a run with --lags null, not 3"):
+    with pytest.raises(bd.FileError, match="holds a run without --lags, not with --lags 3"):
         go(tmp_path, table, QUICK)
 
 
@@ -176,6 +177,18 @@ def test_a_saved_model_learns_newer_rows_only_and_a_run_goes_on_from_it(tmp_path
     assert engine.record.contenders == whole.record.contenders
 
 
+def test_a_run_from_a_model_says_when_no_row_is_newer(tmp_path):
+    table = written(tmp_path / "table.csv", steps=60)
+    for settings in KINDS.values():
+        whole, _ = run_in_memory(table, settings)
+        bd.save(whole, tmp_path / "model")
+        again, made = run_in_memory(table, Settings(model=str(tmp_path / "model")))
+        assert len(made.forecast) == 0
+        assert in_words(again)[0].startswith("No row is newer than the model, which has learned all up to 2012-01-01 ")
+        longer = written(tmp_path / "longer.csv", steps=90)
+        assert "newer" not in in_words(run_in_memory(longer, Settings(model=str(tmp_path / "model")))[0])[0]
+
+
 def test_further_columns_are_used():
     rng = np.random.default_rng(0)
     hint = rng.normal(size=(400, 2))
@@ -200,6 +213,7 @@ def test_times_with_offsets_are_in_utc_and_their_seasons_on_the_clock_that_is_na
     done = go(tmp_path / "out", tmp_path / "table.csv", Settings(auto=Auto(FEW.members, timezone=zone)))
     assert done.forecaster.auto.timezone == zone
     assert done.forecaster.origin.is_utc
+    assert ("--timezone Europe/Berlin makes them local" in chosen(done.forecaster)) == (zone is None)
     known = pd.read_parquet(done.forecasts)["time"]
     assert str(known.dt.tz) == "UTC"
     engine = AutoEngine(Auto(FEW.members, timezone=zone))
@@ -247,6 +261,8 @@ def test_auto_has_no_warm_up_to_speak_of():
     assert notes[0].startswith("Auto: ")
     fed(stream, lines[4 * 5 :])
     assert stream.rounds == 30
+    assert (len(notes), "learners" in notes[0], "learners" in notes[1]) == (2, False, True)
+    assert notes[1] == stream.forecaster.in_words()
 
 
 def test_a_stream_that_is_new_is_forecast_from_its_second_value_on():

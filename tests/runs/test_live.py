@@ -248,6 +248,17 @@ def test_times_of_another_kind_than_the_model_knows_are_refused(settings):
             fed(again, [json.dumps({"time": time, "site": "site 1", "wind": 1.0})])
 
 
+@both
+def test_integers_that_could_be_dates_stay_integers_after_a_stop(tmp_path, settings):
+    stream = live(settings)
+    counted = [at(20240100 + count, site, float(count % 7)) for count in range(60) for site in "ab"]
+    fed(stream, counted[:-2])
+    stream.save(tmp_path / "model")
+    again = Live(settings, load_live(tmp_path / "model"))
+    fed(again, counted[-2:])
+    assert again.rounds == 60
+
+
 # Bad lines, many of them -------------------------------------------------------------------------------------------
 
 

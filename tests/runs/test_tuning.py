@@ -220,9 +220,11 @@ def test_what_can_not_be_tuned_on_is_refused():
     with pytest.raises(bd.InputError, match="only one stream, 'site 1',"):
         head(tasks=1)
     whole = head()
-    with pytest.raises(bd.InputError, match=r"graph-ridge is refitted on all data.*choose among mt-wrls"):
+    with pytest.raises(
+        bd.InputError, match=r"graph-ridge can't be run by itself, as it is refitted on all data.*choose among mt-wrls"
+    ):
         methods_for(("graph-ridge",))
-    with pytest.raises(bd.InputError, match="no-change learns nothing"):
+    with pytest.raises(bd.InputError, match="no-change can't be run by itself, as it is a baseline"):
         methods_for(("no-change",))
     with pytest.raises(bd.InputError, match="did you mean 'mt-wrls'"):
         methods_for(("mt-wrl",))
@@ -409,7 +411,7 @@ def test_a_value_without_a_logarithm_is_named():
     ("given", "said"),
     [
         ({"methods": ("nope",)}, "unknown method 'nope'"),
-        ({"methods": ("graph-ridge",)}, "graph-ridge is refitted on all data"),
+        ({"methods": ("graph-ridge",)}, "graph-ridge can't be run by itself, as it is refitted on all data"),
         ({"methods": ("wrls",), "parameters": {"foo": 1.0}}, "wrls lacks .* and does not know foo"),
     ],
 )

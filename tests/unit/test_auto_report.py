@@ -156,12 +156,26 @@ def test_only_streams_that_join_after_the_last_measuring_joined_late():
     assert engine.latecomers == ["site 4"]
     said = in_words(engine)
     assert "Joined late: site 4." in said
+    (similar,) = (table for table in AutoReport(engine).tables() if table.name == "links")
+    assert [row[1] for row in similar.rows if row[0] == "site 4"] == ["average, not measured"]
+    assert not any("site 4" in cell for row in similar.rows for cell in row[1:])
     early = panel_of(values[:230])
     waiting = learned(early, seasons=())
     assert (waiting.latecomers, waiting.waiting) == ([], ["site 4"])
     assert "Too few values so far, so the forecast is “no change”: site 4." in in_words(waiting)
     assert not any("Joined late" in sentence for sentence in in_words(waiting))
     assert loads(dumps(engine)).latecomers == ["site 4"]
+
+
+def test_it_says_which_rounds_do_not_count_where_scores_begin_anew():
+    season = np.sin(np.arange(260)[:, None] * 2 * np.pi / np.array([12, 12, 12]))
+    values = season + 0.1 * np.random.default_rng(0).normal(size=season.shape)
+    engine = AutoEngine(Auto())
+    for end in (60, 260):
+        engine.advance(np.arange(engine.rounds, end), values[engine.rounds : end], ("a", "b", "c"))
+        first = end - engine.record.rounds
+        assert f"Forecasts of the first {first} rounds do not count." in AutoReport(engine).reading()["Forecast"]
+    assert first >= 100  # a season was found
 
 
 # Copies ----------------------------------------------------------------------------------------------------------
@@ -334,7 +348,9 @@ def test_the_python_of_the_page_goes_on(compared):
     _, _, markdown, folder = compared
     code = re.search(r"```python\n(.*?)```", markdown, re.DOTALL)[1]
     names = {}
-    exec(code.replace("model.braided", str(folder / "model.braided")), names)
+    assert f'load("{folder}/model.braided")' in code
+    assert f"braided inspect {folder}/model.braided " in markdown
+    exec(code, names)
     assert names["ahead"].tasks == [f"site {t}" for t in range(1, 5)]
     later = wind(82).times[80:]
     names["forecaster"].update(later, wind(82).values[80:], ["site 1", "site 2", "site 3", "site 4"])

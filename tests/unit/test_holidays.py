@@ -58,6 +58,8 @@ def test_years_without_known_holidays_have_none():
         ("au", "no holidays for 'au': did you mean 'AU'?"),
         ("AUS", "no holidays for 'AUS': did you mean 'AU'?"),
         ("AU-", "no holidays for 'AU-': did you mean 'AU'?"),
+        ("AU-ZZ", "no holidays for 'AU-ZZ': parts of AU are AU-ACT, AU-NSW, "),
+        ("au_vic", "no holidays for 'au_vic': did you mean 'AU-VIC'?"),
         ("XX", "no holidays for 'XX': give the ISO 3166 code of a country, such as 'AU'"),
         ("Australia", "no holidays for 'Australia': did you mean 'AU'?"),
         ("new zealand", "no holidays for 'new zealand': did you mean 'NZ'?"),

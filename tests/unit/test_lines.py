@@ -208,3 +208,18 @@ def test_a_row_that_is_refused_settles_nothing():
         lines.parse(ROW, 1, refuse)
     assert (lines.form, lines.columns) == (None, None)
     assert lines.parse('{"date": "2024-01-01", "site": "a", "gust": 4}', 2).is_dated
+
+
+@pytest.mark.parametrize("quote", [str, int])
+def test_the_first_time_decides_whether_eight_digits_are_a_date(quote):
+    def line(time):
+        return json.dumps({"time": quote(time), "site": "a", "wind": 5.5})
+
+    lines = Lines()
+    rows = parsed(lines, [line("20240131"), line("20240201")])
+    assert [row.is_dated for row in rows] == [True, True]
+    assert rows[1].time - rows[0].time == 86_400_000_000
+    with pytest.raises(bd.InputError, match=r"time at line 3 is .*: the first times are dates such as 20240131"):
+        lines.parse(line("20240132"), 3)
+    numbers = Lines()
+    assert [row.time for row in parsed(numbers, [line("20240132"), line("20240201")])] == [20240132, 20240201]

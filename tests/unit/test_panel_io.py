@@ -212,9 +212,9 @@ def test_columns_can_be_named_and_others_are_left_alone(tmp_path):
     assert panel.values.shape == (6, 2)
     refused(
         path,
-        "2 columns that may be the value column; its columns are 'lat', 'time', .*: call it value, or in Python give",
+        "may be the value column, 'wind', 'gust': call it value, or give its name .--value.*; or, if each of them is",
     )
-    refused(path, "no column 'power'; its columns are 'lat', .*: give another name as value=", value="power")
+    refused(path, "no column 'power'; its columns are 'lat', .*: give another name .--value", value="power")
     only_gust = write(tmp_path, text.replace("wind", "altitude"))
     assert read_table(only_gust).values[2].tolist() == [64.0, 125.0]
 
@@ -224,7 +224,7 @@ def test_columns_can_be_named_and_others_are_left_alone(tmp_path):
     [
         ("time,where,value", "no stream column; its columns are 'time', 'where', 'value': call it site or .*task="),
         ("time,site,lat", "no value column; its columns are 'time', 'site', 'lat': call it value, or .*value="),
-        ("time,Time,site", "2 columns that may be the time column; its columns are 'time', 'Time', 'site'"),
+        ("time,Time,site", "2 columns that may be the time column, 'time', 'Time': call it"),
         ("time;site;value,b,c", "no stream column; its columns are 'time;site;value', 'b', 'c'"),
     ],
 )

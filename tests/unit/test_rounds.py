@@ -290,6 +290,39 @@ def test_times_are_of_one_kind_in_all_batches_and_files(tmp_path, first, second,
         refused(paths, message.format(2))
 
 
+DAYS = pd.date_range("2023-12-25", periods=40)
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y-%m"])
+@pytest.mark.parametrize("name", ["time", "unknown"])
+@pytest.mark.parametrize("as_file", [True, False])
+@pytest.mark.parametrize("block_bytes", [20, 10**6])
+def test_dates_of_eight_digits_and_months_are_the_dates_they_say(tmp_path, form, name, as_file, block_bytes):
+    days = DAYS if form == "%Y%m%d" else pd.date_range("2023-01", periods=40, freq="MS")
+    texts = days.strftime(form)
+    frame = pd.DataFrame({name: texts if "-" in texts[0] else texts.astype(int), "a": 1.0, "b": np.arange(40.0)})
+    source = write(tmp_path, frame.to_csv(index=False)) if as_file else frame
+    chunks = list(open_rounds(source, block_bytes=block_bytes, batch_rows=7).chunks())
+    np.testing.assert_array_equal(np.concatenate([chunk.times for chunk in chunks]), days.to_numpy())
+
+
+@pytest.mark.parametrize("place", [0, 39, 2000])
+@pytest.mark.parametrize("block_bytes", [20, 10**6])
+def test_among_dates_of_eight_digits_another_number_is_refused(tmp_path, place, block_bytes):
+    days = pd.date_range("2000-01-01", periods=3000).strftime("%Y%m%d").tolist()
+    days[place] = days[place][:6] + "99"
+    path = write(tmp_path, "time,a,b\n" + "".join(f"{day},1,2\n" for day in days))
+    message = f"time at line {place + 2} of .* is '{days[place]}': the first times are"
+    refused(path, message, block_bytes=block_bytes)
+
+
+@pytest.mark.parametrize("block_bytes", [20, 10**6])
+def test_integers_that_count_up_are_no_dates(tmp_path, block_bytes):
+    path = write(tmp_path, "time,a,b\n" + "".join(f"{20000101 + row},1,2\n" for row in range(150)))
+    (chunk,) = open_rounds(path, block_bytes=block_bytes).chunks()
+    assert chunk.times.tolist() == list(range(20000101, 20000251))
+
+
 def test_times_of_one_kind_in_files_of_several_types(tmp_path):
     text = write(tmp_path, "time,site,value\n2024-01-03,a,1\n")
     naive, aware = tmp_path / "naive.parquet", tmp_path / "aware.parquet"
@@ -315,12 +348,14 @@ def test_features(tmp_path):
     np.testing.assert_array_equal(chunk.extras, [[[2, 9], [3, np.nan]], [[np.nan, np.nan], [4, 7]]])
     assert next(open_rounds(path, features="gust").chunks()).extras.shape == (2, 2, 1)
     assert next(open_rounds(path).chunks()).extras.shape == (2, 2, 0)
-    refused(path, "no column 'lode'; its columns are .*: give another name as features=", features=["lode"])
-    refused(path, "features has 'value', which is the time, stream or value itself", value="value", features=["value"])
+    refused(path, "no column 'lode'; its columns are .*: give another name .--features", features=["lode"])
+    refused(path, "--features .* has 'value', the time, stream or value itself", value="value", features=["value"])
     refused(path, "note at line 2 of .* is 'x': write a number", features=["note"])
     wide = write(tmp_path, "time,a,b,c\n1,2,3,4\n", "wide.csv")
     refused(
-        wide, "features=.'c',. are columns of a long table, and .* is wide, a column per stream: name", features=["c"]
+        wide,
+        "--features .* names columns of a long table, 'c', and .* is wide, a column per stream: name",
+        features=["c"],
     )
 
 
@@ -330,6 +365,7 @@ def test_features(tmp_path):
     [
         ("7,a,calm,", "value at line 42 of .* is 'calm': write a number"),
         ("7,a,-inf,", "value at line 42 of .* is '-inf': write a finite number"),
+        ('7,a,"5,500",', "value at line 42 of .* is '5,500': this may be 5500 or, with a decimal comma, 5.500: write"),
         ('7,a,"5,5",', "value at line 42 of .* is '5,5': this has a decimal comma; write a point, 5.5"),
         ("soon,a,1,", "time at line 42 of .* is 'soon': write all as"),
         ("7,,1,", "site at line 42 of .* is empty: every row needs one"),
@@ -468,14 +504,14 @@ def test_columns_that_are_named(tmp_path):
         (
             "time,where,north\n1,x,2\n",
             {},
-            "no stream column; its columns are 'time', 'where', 'north': call it site or .*task= .--stream",
+            "no stream column; its columns are 'time', 'where', 'north': call it site or .*--stream, or task=",
         ),
         ("time,north\n1,calm\n", {}, "no stream column"),
         ("time,lat,lon,wind\n1,2,3,4\n", {}, "no stream column"),
         (
             "time,a,b\n1,2,3\n",
             {"value": "a"},
-            r"no stream column, and value='a' \(--value\) names one column: name",
+            r"no stream column, and --value .* names one column, 'a': name",
         ),
         ("time,a,a,b\n1,2,3,4\n", {}, "2 columns that may be the column 'a'"),
         ("time,a,b\n1,calm,3\n2,4,5\n", {}, "a at line 2 of .* is 'calm'"),

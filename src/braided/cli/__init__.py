@@ -60,7 +60,7 @@ def main() -> None:
             raise KeyboardInterrupt
         sys.exit(code)
     except TyperException as error:
-        _fail(f"{error.format_message()} (see --help)", Exit.MISUSED)
+        _fail(f"{error.format_message().replace('Value error, ', '')} (see --help)", Exit.MISUSED)
     except BraidedError as error:
         _fail(str(error), Exit.MISUSED if isinstance(error, InputError) else Exit.FAILED)
     except KeyboardInterrupt:

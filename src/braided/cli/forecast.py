@@ -11,7 +11,7 @@ import typer
 from braided.cli import options as opt
 from braided.cli.console import print_forecasts, progress
 from braided.errors import InputError
-from braided.files import insist_apart, sole_writer
+from braided.files import insist_apart, insist_folder, sole_writer
 from braided.printable import counted
 
 
@@ -31,6 +31,7 @@ def forecast(
     from braided.runs import learn, load_forecaster
     from braided.state import save as save_model
 
+    insist_folder(save)
     insist_apart([Path(name) for name in files or ()], [] if save is None else [save])
     with sole_writer(file=save):
         forecaster = load_forecaster(model)

@@ -23,11 +23,13 @@ def inspect(
     from braided.report.run.engine_report import links
     from braided.report.run.kinds import report_of
     from braided.report.run.learner_report import facts_of_learner
+    from braided.runs.live import AUTO_WARM_UP
     from braided.runs.start import insist_origin
 
     loaded, screen = braided.load(model), console()
     if isinstance(loaded, LiveRounds):
-        screen.print(f"{loaded.describe()} from standard input; there is no model yet", highlight=False)
+        when = f"`braided live` makes it after {AUTO_WARM_UP} rounds, with --method after those of --warm-up"
+        screen.print(f"{loaded.describe()} from standard input; there is no model yet: {when}", highlight=False)
         return
     if isinstance(loaded, Engine):
         insist_origin(loaded, model)

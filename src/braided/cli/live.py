@@ -14,7 +14,7 @@ from braided.cli import options as opt
 from braided.cli.console import print_forecasts, say
 from braided.cli.stopping import stoppable
 from braided.errors import InputError
-from braided.files import insist_own, sole_writer
+from braided.files import insist_folder, insist_own, sole_writer
 from braided.printable import counted
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def live(
     on_error: Annotated[
         Literal["skip", "stop"], typer.Option(help="What to do at a bad line: skip it, or stop.")
     ] = "skip",
-    warm_up: Annotated[int, typer.Option(help="Rounds to tune on; until then the forecast is no change.", min=5)] = 200,
+    warm_up: Annotated[
+        int, typer.Option(help=f"{opt.WITH}rounds to tune on; until then the forecast is no change.", min=5)
+    ] = 200,
     max_ahead: Annotated[
         int,
         typer.Option(
@@ -58,9 +60,11 @@ def live(
     """
     from braided.forecasting import Engine
     from braided.runs import Live, load_live
+    from braided.runs.start import insist_made_with
     from braided.state import MODEL_MARK
 
     settings = opt.settings_of(context, learning, mixing, start)
+    insist_folder(save)
     if save is not None:
         insist_own(save, MODEL_MARK, "choose another path (--save)")
     with sole_writer(file=save):  # which also finds out whether the folder can be written to
@@ -69,6 +73,8 @@ def live(
         goes_on = save is not None and save.exists() and not fresh
         path = save if goes_on else start.model
         known = None if path is None else load_live(path)
+        if save is not None and goes_on and isinstance(known, Engine):
+            insist_made_with(known, save, settings, opt.given_options(context))
         named = opt.columns_of(known) if isinstance(known, Engine) else {}
         named |= {name: given for name, given in columns.names.items() if given}
         lines = Live(settings, known, warm_up=warm_up, max_ahead=max_ahead, note=say, **named)
@@ -148,7 +154,7 @@ def _run(live: Live, save: Path | None, every: int, stop: bool) -> None:
     def summary() -> str:
         aside = f", {live.set_aside:,} set aside (--max-ahead)" * (live.set_aside > 0)
         lines = f"{counted(number, 'line')}, {bad:,} bad{aside}"
-        return f"after {lines}; {counted(live.samples, 'sample')} learned in all"
+        return f"after {lines}; {live.learned}"
 
     with stoppable() as busy:
         try:

@@ -35,12 +35,13 @@ Files = Annotated[
 ]
 SortRows = Annotated[int, typer.Option(help="How many rows may be out of order; they are kept in memory.", min=0)]
 SORT_ROWS = 2_000_000
-Tune = Annotated[
-    float, typer.Option("--tune", help="Fraction of the rounds, from the start, to tune on: the tuning period.")
-]
-KeepConstant = Annotated[
-    bool, typer.Option("--keep-constant", help="Let streams that never change in the tuning period join later.")
-]
+WITH = "With --method: "
+TUNE = "fraction of the rounds, from the start, to tune on: the tuning period."
+KEEP_CONSTANT = "let streams that never change in the tuning period join later."
+LAGS = "past changes used as features; 9 by default, fewer in a short table."
+LOG = "learn growth: changes of the values' logarithms."
+Tune = Annotated[float, typer.Option("--tune", help=WITH + TUNE)]
+KeepConstant = Annotated[bool, typer.Option("--keep-constant", help=WITH + KEEP_CONSTANT)]
 FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare", "horizon")
 
 
@@ -90,10 +91,8 @@ class Learning:
             "needs no tuning (for `tune`: mt-wrls and wrls, each with and without the neighbours' changes)."
         ),
     ] = ""
-    lags: Annotated[
-        int | None, typer.Option(help="Past changes used as features; 9 by default, fewer in a short table.", min=1)
-    ] = None
-    log: Annotated[bool, typer.Option("--log", help="Learn growth: changes of the values' logarithms.")] = False
+    lags: Annotated[int | None, typer.Option(help=WITH + LAGS, min=1)] = None
+    log: Annotated[bool, typer.Option("--log", help=WITH + LOG)] = False
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Give every value full weight; by default wild values count for little.")
     ] = False
@@ -105,6 +104,14 @@ class Learning:
         settings: dict[str, Any] = {"methods": split(self.method)} if self.method else {}
         settings |= {"lags": self.lags, "logarithm": self.log, "robust": not self.as_is}
         return settings | {"without": tuple(self.without or ())}
+
+
+@dataclass(frozen=True)
+class Tuning(Learning):
+    """The same for `tune`, which needs no `--method` to tune."""
+
+    lags: Annotated[int | None, typer.Option(help=LAGS.capitalize(), min=1)] = None
+    log: Annotated[bool, typer.Option("--log", help=LOG.capitalize())] = False
 
 
 @dataclass(frozen=True)
@@ -136,8 +143,13 @@ class Mixing:
     def auto(self) -> Auto:
         """These options as `Settings` takes them."""
         from braided.forecasting.auto import Auto
+        from braided.validate import real
 
         seasons = None if not self.season else () if self.season == "none" else tuple(map(_length, split(self.season)))
+        for option, bound in (("--min", self.low), ("--max", self.high)):
+            real(0.0 if bound is None else bound, option)
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise InputError(f"--min is {self.low:g} and --max is {self.high:g}: give a --min that is below --max")
         return Auto(
             seasons=seasons,
             timezone=self.timezone,
@@ -164,7 +176,7 @@ class Start:
         str, typer.Option(help="Parameters of one method, to skip tuning: penalty=10,… or a file written by `tune`.")
     ] = ""
     interval: Annotated[float, typer.Option(help="Share of the values that the intervals should hold.")] = 0.9
-    model: Annotated[Path | None, typer.Option(help="Start from a saved model instead of tuning one.")] = None
+    model: Annotated[Path | None, typer.Option(help="Start from a saved model.")] = None
 
 
 def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, start: Start, **more: Any) -> Settings:
@@ -182,6 +194,11 @@ def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, star
         if learning.method or learning.lags is not None:
             raise InputError(f"{start.parameters} says which method and lags to use: leave out --method and --lags")
         given = read_choice(Path(start.parameters))
+    insist_share("--interval", start.interval)
+    insist_share("--tune", more.get("tune", 0.5))
+    methods = given.get("methods", split(learning.method))
+    if methods and methods != ("auto",):
+        insist_not_given(context, FOR_AUTO, "with --method, as it is for Auto: leave it out, or leave out --method")
     more |= {"auto": mixing.auto, "coverage": start.interval, "model": "" if start.model is None else str(start.model)}
     settings = Settings(**learning.settings | given | more)
     if settings.is_auto and start.model is None:
@@ -191,18 +208,35 @@ def settings_of(context: typer.Context, learning: Learning, mixing: Mixing, star
     return settings
 
 
+def insist_share(option: str, share: float) -> None:
+    """Refuse a share that is not between 0 and 1, such as one in per cent."""
+    if not 0.0 < share < 1.0:
+        example = share / 100.0 if 1.0 < share < 100.0 else 0.9
+        raise InputError(f"{option} is {share:g}: give a share between 0 and 1, such as {example:g}")
+
+
 def insist_not_given(context: typer.Context, names: Sequence[str], why: str) -> None:
     """Refuse options that would be ignored."""
     for name in names:
         if is_given(context, name):
-            option = {"low": "min", "high": "max"}.get(name, name.replace("_", "-"))
-            raise InputError(f"--{option} has no meaning {why}")
+            raise InputError(f"{_option(name)} has no meaning {why}")
 
 
 def is_given(context: typer.Context, name: str) -> bool:
     """Whether an option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def given_options(context: typer.Context) -> list[str]:
+    """Return the options of learning, of Auto and of intervals that are on the command line."""
+    names = [field.name for group in (Learning, Mixing) for field in fields(group)]
+    return [_option(name) for name in (*names, "parameters", "interval") if is_given(context, name)]
+
+
+def _option(name: str) -> str:
+    """The option that is called `name` in Python."""
+    return "--" + {"low": "min", "high": "max"}.get(name, name.replace("_", "-"))
 
 
 def _numbers(text: str) -> dict[str, float]:

@@ -10,6 +10,7 @@ import typer
 
 from braided.cli import options as opt
 from braided.cli.console import progress, show_record
+from braided.files import insist_folder
 from braided.printable import printable
 
 TOOK = {"begun": "took", "continued": "continued and took", "finished": "was finished before; this took"}
@@ -49,6 +50,8 @@ def run(
     from braided.runs import run as run_table
 
     settings = opt.settings_of(context, learning, mixing, start, tune=tune, keep_constant=keep_constant)
+    if save is not None and save.parent != out:  # the folder of the run is made
+        insist_folder(save)
     began = perf_counter()
     rounds = opt.open_table(files, sort_rows, **columns.names)
     print(f"{printable(rounds.name)}: {rounds.columns.describe()}")

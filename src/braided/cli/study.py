@@ -26,8 +26,11 @@ QUICK_WINDOWS = 4
 STUDIED = ("la-haute-borne", "us-incomes")
 STUDY_OUT = Path("braided-study")
 # Written out, as braided.suite is slow to import.
-SUITE_NAMES = "best-rule, single, run, auto-alone, auto, lightgbm, ridge-var, auto-ets, auto-arima"
-OF_THE_EXPERIMENT, OF_THE_SUITE = ("windows", "seed", "fresh"), ("without_peers", "timezone")  # options of one only
+SUITE_NAMES = "best-rule, seasonal-naive, single, run, auto-alone, auto, lightgbm, ridge-var, auto-ets, auto-arima"
+OF_THE_EXPERIMENT, OF_THE_SUITE = (
+    ("windows", "seed", "fresh"),
+    ("without_peers", "timezone", "horizon"),
+)  # options of one only
 
 
 def study(
@@ -66,8 +69,14 @@ def study(
     ] = False,
     timezone: Annotated[
         str | None,
-        typer.Option(help="Of the suite: the clock of your files, such as Europe/Berlin; their times are UTC."),
+        typer.Option(
+            help="Of the suite: the clock of your files, such as Europe/Berlin. Unlike in `run`, times without an "
+            "offset are taken as UTC."
+        ),
     ] = None,
+    horizon: Annotated[
+        int, typer.Option(help="Of the suite: compare 1, 3, 6, 12, … rounds ahead, up to so many.", min=1)
+    ] = 1,
     debug: Debug = False,
 ) -> None:
     """Run the paper's experiment and its contenders, and write a report.
@@ -81,7 +90,8 @@ def study(
 
     _insist_meaning(context, suite, methods)
     if suite is not None:
-        run_forecasting(data or [], split(methods), out or SUITE_OUT, jobs, quick, not without_peers, timezone)
+        named = split(methods)
+        run_forecasting(data or [], named, out or SUITE_OUT, jobs, quick, not without_peers, timezone, horizon)
         return
     out = out or STUDY_OUT
     began = perf_counter()

@@ -15,7 +15,14 @@ SUITE_TABLE = "suite.csv"
 
 
 def run_forecasting(
-    data: list[str], methods: tuple[str, ...], out: Path, jobs: int, quick: bool, peers: bool, timezone: str | None
+    data: list[str],
+    methods: tuple[str, ...],
+    out: Path,
+    jobs: int,
+    quick: bool,
+    peers: bool,
+    timezone: str | None,
+    horizon: int,
 ) -> None:
     """Run the suite, print its tables, and write them into a folder."""
     from braided.report import insist_own_pages, write_suite_report
@@ -24,7 +31,8 @@ def run_forecasting(
     from braided.suite.table import MARK, write_scores
 
     began = perf_counter()
-    names = methods or tuple(name for name, one in SUITE_METHODS.items() if peers or one.kind != "peer")
+    fit = {name: one for name, one in SUITE_METHODS.items() if one.ahead or horizon == 1}
+    names = methods or tuple(name for name, one in fit.items() if peers or one.kind != "peer")
     for name in names:
         find_suite_method(name)
     workers(jobs)  # refused before anything is written
@@ -34,9 +42,10 @@ def run_forecasting(
     insist_own_pages(out)
     with sole_writer(folder=out):
         with progress() as advance:
-            outcomes = run_suite(panels, names, jobs, lambda what, share: advance(printable(what), share))
+            outcomes = run_suite(panels, names, jobs, lambda what, share: advance(printable(what), share), horizon)
         write_scores(outcomes, out / SUITE_TABLE)
         again = ["--quick"] * quick + ([] if timezone is None else ["--timezone", timezone])
+        again += ["--horizon", f"{horizon}"] * (horizon > 1)
         page = write_suite_report(outcomes, out, again)
     shown = [table for table in tables(outcomes) if table.group != "other"]
     screen = console(max(LEAST_WIDTH, *map(width_of, shown)))

@@ -17,12 +17,12 @@ from braided.printable import counted, printable
 def tune(
     files: opt.Files,
     columns: opt.Columns,
-    learning: opt.Learning,
-    share: opt.Tune = 0.2,
+    learning: opt.Tuning,
+    share: Annotated[float, typer.Option("--tune", help=opt.TUNE.capitalize())] = 0.2,
     search: Annotated[
         Literal["halving", "grid"], typer.Option(help="Run only promising candidates to the end, or all of them.")
     ] = "halving",
-    keep_constant: opt.KeepConstant = False,
+    keep_constant: Annotated[bool, typer.Option("--keep-constant", help=opt.KEEP_CONSTANT.capitalize())] = False,
     out: Annotated[Path, typer.Option(help="File of the choice, for `run --parameters`.")] = Path("tuned.json"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the trials of an earlier search.")] = False,
     jobs: opt.Jobs = -1,
@@ -38,6 +38,7 @@ def tune(
     from braided.runs.start import CHOICE_MARK
     from braided.runs.trials import TRIALS_MARK
 
+    opt.insist_share("--tune", share)
     settings = Settings(**{"methods": ()} | learning.settings, tune=share, how=search, keep_constant=keep_constant)
     rounds = opt.open_table(files, sort_rows, **columns.names)
     print(f"{printable(rounds.name)}: {rounds.columns.describe()}")

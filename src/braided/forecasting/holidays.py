@@ -81,6 +81,15 @@ def _remedy(region: str) -> str:
         if isinstance(code := getattr(getattr(package, name, None), "country", None), str):
             return f"did you mean {code!r}?"
     countries = package.list_supported_countries(include_aliases=False)
+    country, _, part = region.upper().replace("_", "-").partition("-")
+    if part and countries.get(country):  # parts of other countries would be no help
+        parts = {one.upper(): f"{country}-{one}" for one in countries[country]}
+        near = get_close_matches(part, parts, n=1)
+        return (
+            f"did you mean {parts[near[0]]!r}?"
+            if near
+            else f"parts of {country} are {', '.join(sorted(parts.values()))}"
+        )
     codes = [*countries, *(f"{country}-{part}" for country, parts in countries.items() for part in parts)]
     names = {code.lower(): code for code in codes}
     near = get_close_matches(region.lower().replace("_", "-"), names, n=1)

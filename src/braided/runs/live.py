@@ -19,7 +19,7 @@ import numpy as np
 
 from braided.errors import InputError, NumericalError
 from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
-from braided.forecasting.auto.engine import HEADS
+from braided.forecasting.auto.engine import HEADS, AutoEngine
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.printable import counted
@@ -78,17 +78,20 @@ class Live:
         self._is_fresh = known is None
         self._used: list[int] = []  # numbers of the first lines that were used
         self._doubted: list[tuple[str | bytes, int]] = []  # the lines in a row that did not fit them
+        self._said = ""  # of the model
         self.values = 0  # received and used
         self.set_aside = 0  # lines
         self.forecaster = known if isinstance(known, Engine) else None
         held = known.origin.live if isinstance(known, Engine) else known
         if self.forecaster is not None:
             self.forecaster.origin = replace(self.forecaster.origin, live=None)
+            self._said = chosen(self.forecaster)
         self._resume(held)
         saved = None if held is None else held.columns
         if saved is not None and all(not given or given == getattr(saved, name) for name, given in columns.items()):
             columns = {"known": saved}
-        self.lines = Lines(**columns)
+        are_numbers = self._kind is not None and not self._kind[0]
+        self.lines = Lines(**columns, kind="int64" if are_numbers else None)
         self.rejected = self.lines.rejected
 
     def _resume(self, held: LiveRounds | None) -> None:
@@ -125,6 +128,18 @@ class Live:
     def rounds(self) -> int:
         """The number of rounds learned, or gathered in the warm-up."""
         return len(self._gathered) if self.forecaster is None else self.forecaster.rounds
+
+    @property
+    def learned(self) -> str:
+        """How much was learned, or what a model is waiting for, in words."""
+        if self.forecaster is not None:
+            return f"{counted(self.samples, 'sample')} learned in all"
+        return f"no model yet: it is made after {self._needed} rounds, {self.rounds} are complete"
+
+    @property
+    def _needed(self) -> int:
+        """The rounds after which a model is made."""
+        return self._warm_up << self._failed_starts
 
     @property
     def last_time(self) -> str:
@@ -245,9 +260,11 @@ class Live:
         if self.forecaster is not None:
             times, tasks, values, extras = chunk_of([whole])
             self.forecaster.advance(times, values, tasks, extras)
+            if isinstance(self.forecaster, AutoEngine) and self.forecaster.measured_on == self.forecaster.rounds:
+                self._describe(self.forecaster)  # learners join, and seasons are found
             return self.forecaster.ahead()
         self._gathered.append(whole)
-        if len(self._gathered) >= self._warm_up << self._failed_starts:
+        if len(self._gathered) >= self._needed:
             self._start()
         self._clock = self._measured()
         if self.forecaster is not None:
@@ -261,10 +278,16 @@ class Live:
             forecaster.advance(times, values, tasks, extras, record=False)
         except (InputError, NumericalError) as error:
             self._failed_starts = min(self._failed_starts + 1, MAX_FAILED_STARTS)
-            self.note(f"still forecasting “no change”, up to round {self._warm_up << self._failed_starts}: {error}")
+            self.note(f"still forecasting “no change”, up to round {self._needed}: {error}")
             return
         self.forecaster, self._gathered = forecaster, []
-        self.note(chosen(forecaster))
+        self._describe(forecaster)
+
+    def _describe(self, forecaster: Engine) -> None:
+        """Describe a model, if that has changed."""
+        if (said := chosen(forecaster)) != self._said:
+            self._said = said
+            self.note(said)
 
     def _fresh(self, chunk: Chunk) -> Engine:
         """Return a forecaster that has learned nothing yet."""

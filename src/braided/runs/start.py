@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, final
 
 from braided.errors import FileError, InputError, unreadable
-from braided.files import as_json, mark_of, write_whole
+from braided.files import as_json, differing, mark_of, write_whole
 from braided.forecasting import Choice, Engine, LearnerEngine, LiveRounds, Origin, Parameters, Position, Trial
 from braided.forecasting.auto import Auto, AutoEngine
 from braided.forecasting.clock import NEVER, as_stamps
@@ -90,6 +91,55 @@ def not_for_auto(option: str) -> InputError:
     """Return the error of an option that Auto has no use for."""
     why = f"for Auto, {NOT_FOR_AUTO[option][1]}: leave it out, or name methods (--method)"
     return InputError(f"--{option.replace('_', '-')} has no meaning {why}")
+
+
+def options_of(settings: Settings) -> dict[str, Any]:
+    """Return the options that decide the forecasts, under the names that a user knows."""
+    auto = settings.auto
+    return {
+        "--method": settings.methods,
+        "--season": auto.seasons,
+        "--timezone": auto.timezone,
+        "--holidays": auto.holidays,
+        "--min": auto.low,
+        "--max": auto.high,
+        "--compare": auto.compares,
+        "--horizon": auto.horizon,
+        "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
+        "--tune": settings.tune,
+        "--lags": settings.lags,
+        "--log": settings.logarithm,
+        "--interval": settings.coverage,
+        "--as-is": not settings.robust,
+        "--without": settings.without,
+        "--keep-constant": settings.keep_constant,
+        "--model": settings.model,
+    }
+
+
+def insist_made_with(forecaster: Engine, path: Path, settings: Settings, given: Iterable[str]) -> None:
+    """Refuse options of `options_of` that are given, and are not those that a saved forecaster was made with."""
+    wanted = options_of(settings)
+    held: dict[str, Any] = {"--interval": forecaster.coverage, "--without": forecaster.origin.without}
+    if isinstance(forecaster, AutoEngine):
+        auto = forecaster.auto
+        of_auto = Settings(auto=auto, robust=auto.robust, coverage=forecaster.coverage)
+        held = options_of(of_auto) | held
+    elif isinstance(forecaster, LearnerEngine):
+        preparation, choice = forecaster.preparation, forecaster.origin.choice
+        held |= {"--lags": preparation.lags.count, "--log": forecaster.needs_positive, "--as-is": not preparation.clips}
+        if choice is not None:
+            known = choice.best.method in settings.methods
+            held |= {"--method": settings.methods if known else (choice.best.method,)}
+            held |= {"--parameters": choice.best.parameters}
+        if settings.parameters:
+            wanted["--parameters"] = _checked(find_method(settings.methods[0]), settings.parameters)
+    for name in given:
+        if held.get(name) != wanted[name]:
+            raise InputError(
+                f"{path} was made {differing(name, held.get(name), wanted[name])}: leave it out, choose another path "
+                "(--save), or start again (--fresh)"
+            )
 
 
 def fresh_auto(settings: Settings, source: str, columns: Columns | None, n_extras: int, timezone: str | None) -> Engine:

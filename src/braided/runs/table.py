@@ -33,7 +33,7 @@ from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
 from braided.processes import workers
 from braided.runs.output import FORECAST_COLUMNS, ForecastFile, forecasts_mark
-from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, start
+from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, options_of, start
 from braided.runs.trials import TRIALS_MARK, Progress, silent
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import MODEL_MARK, save
@@ -57,6 +57,7 @@ class Run:
     forecasts: Path | None  # the file; None where there was nothing to forecast
     plan: dict[str, Any]  # all that decides the forecasts
     how: Literal["begun", "continued", "finished"]  # from the start, where it was stopped, or before this
+    model: Path | None = None  # the file, if there is one
 
 
 def run(
@@ -132,7 +133,7 @@ def _run(
     if position is None:
         raise FileError(f"{model} holds a model that `braided run` did not create: choose another path (--save)")
     if position.is_finished:
-        return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished")
+        return Run(forecaster, forecasts if forecasts.exists() else None, plan, "finished", model)
     if not continued:
         save(forecaster, model)
         trials.unlink(missing_ok=True)
@@ -150,7 +151,7 @@ def _run(
     forecaster.origin = replace(forecaster.origin, position=done)
     save(forecaster, model)
     file.clear()  # a kill before this leaves the parts behind, no more
-    return Run(forecaster, path, plan, "continued" if continued else "begun")
+    return Run(forecaster, path, plan, "continued" if continued else "begun", model)
 
 
 def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
@@ -160,25 +161,9 @@ def _plan(rounds: Rounds, settings: Settings) -> dict[str, Any]:
         "bytes": rounds.size,
         "changed": str(np.datetime64(rounds.changed, "ns")),
         "columns": rounds.columns.describe(),
-        "--method": settings.methods,
-        "--season": settings.auto.seasons,
-        "--timezone": settings.auto.timezone,
-        "--holidays": settings.auto.holidays,
-        "--min": settings.auto.low,
-        "--max": settings.auto.high,
-        "--compare": settings.auto.compares,
-        "--horizon": settings.auto.horizon,
-        "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
-        "--tune": settings.tune,
+        **options_of(settings),
         "search": settings.how,
-        "--lags": settings.lags,
-        "--log": settings.logarithm,
-        "--interval": settings.coverage,
-        "--as-is": not settings.robust,
-        "--without": settings.without,
-        "--keep-constant": settings.keep_constant,
         "tuned until": settings.tuned_until,
-        "--model": settings.model,
         "columns of the forecasts": FORECAST_COLUMNS,  # other ones can't be appended to
         "version": __version__,
     }

@@ -61,11 +61,13 @@ def methods_for(names: Sequence[str]) -> list[Method]:
     methods = [find_method(name) for name in names]
     for method in methods:
         if method.make is None or method.batch:
-            what = (
-                "is refitted on all data" if method.batch else "learns nothing" if method.naive else "needs no tuning"
-            )
+            why = "needs no tuning, so it can't be tuned with others"
+            if method.naive:
+                why = "can't be run by itself, as it is a baseline, which is compared with"
+            if method.batch:
+                why = "can't be run by itself, as it is refitted on all data; `braided study` compares with it"
             can = ", ".join(m.name for m in METHODS.values() if m.make and not m.batch)
-            raise InputError(f"{method.name} {what}, so it can't be tuned with others: choose among {can}")
+            raise InputError(f"{method.name} {why}: choose among {can}")
     return methods
 
 

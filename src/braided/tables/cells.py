@@ -15,7 +15,11 @@ from braided.types import Floats, Ints, Times
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none")  # in small or capital letters
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
+DIGITS = r"^(19|20|21)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"  # a date, if the month has such a day
+MONTH = r"^(\d{4}-\d\d)$"
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 TIME_REMEDY = "write all as 2024-01-31 18:30:00 (ISO 8601), or all with a UTC offset, or all as integers such as years"
+DIGITS_REMEDY = "the first times are dates such as 20240131: write all like that, or all as 2024-01-31"
 SHOW_CHARACTERS = 80  # of a value
 LIST_NAMES, LIST_CHARACTERS = 40, 400  # of a list of names
 
@@ -33,7 +37,12 @@ def numbers(column: Any, name: str, where: Where) -> Floats:
         text = str(column[row].as_py())
         remedy = "write a number, or NA where it is missing"
         if re.match(NUMBER, text) and "," in text:
-            remedy = f"this has a decimal comma; write a point, {text.replace(',', '.')}"
+            point, plain = text.replace(",", "."), text.replace(",", "")
+            remedy = f"this has a decimal comma; write a point, {point}"
+            if re.match(THOUSANDS, text):
+                remedy = (
+                    f"this may be {plain} or, with a decimal comma, {point}: write it with a point or without a comma"
+                )
         _refuse(column, row, name, where, remedy)
     found: Floats = parsed.to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(np.isinf(found)).tolist():
@@ -42,14 +51,18 @@ def numbers(column: Any, name: str, where: Where) -> Floats:
 
 
 def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
-    """Return times as integers (dates as microseconds in UTC) and their Arrow type, which must be `kind` if given."""
+    """Return times as integers (dates as microseconds in UTC) and their Arrow type, which must be `kind` if given.
+
+    Dates of eight digits, such as 20240131, are of type date32; without a `kind` the first time decides.
+    """
     import pyarrow as pa  # slow to import, here and below
 
     column = _decoded(column)
-    kinds = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")]  # a text fits at most one of them
+    kinds = [pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.date32()]
     if not _is_text(column.type):
         has_zone = getattr(column.type, "tz", None) is not None
-        kinds = [kinds[1 + has_zone] if pa.types.is_temporal(column.type) else kinds[0]]
+        kinds = [kinds[1 + has_zone]] if pa.types.is_temporal(column.type) else [kinds[0], kinds[3]]
+    kind = first_kind(column[:1]) if kind is None else kind
     parsed = None if column.null_count or kind not in kinds else _cast(column, kind)
     if parsed is None:
         column = _filled(_plain(column), name, where)
@@ -58,8 +71,31 @@ def times(column: Any, kind: Any, name: str, where: Where) -> tuple[Ints, Any]:
         parsed = _cast(column, kind) if kind in kinds else None
         if parsed is None:
             row = _first_refused(column, kind) if kind in kinds else 0
-            _refuse(column, row, name, where, TIME_REMEDY)
+            _refuse(column, row, name, where, DIGITS_REMEDY if kind == pa.date32() else TIME_REMEDY)
     return parsed.view("int64").to_numpy(), kind
+
+
+def first_kind(column: Any) -> Any:
+    """Return the kind of times where the first ones could be integers or dates of eight digits; else None.
+
+    They are dates if more than half could be: of numbers that count up, a third could, and a date that is wrong is
+    refused later with its row.
+
+    >>> import pyarrow as pa
+    >>> [str(first_kind(pa.array(times))) for times in (["20240131"], [20240131, 20240132], ["2024-01-31"])]
+    ['date32[day]', 'int64', 'None']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _decoded(column)
+    if not (_is_text(column.type) or pa.types.is_integer(column.type)):
+        return None
+    could_be = pc.match_substring_regex(pc.utf8_trim_whitespace(column.cast("string")), DIGITS)
+    n_digits = pc.sum(could_be).as_py() or 0
+    if 2 * n_digits > len(column):
+        return pa.date32()
+    return pa.int64() if n_digits and could_be[0].as_py() else None
 
 
 def is_utc(kind: Any) -> bool:
@@ -93,12 +129,15 @@ def is_number(column: Any) -> bool:
 
 
 def is_date(column: Any) -> bool:
-    """Return whether a column holds dates: whether its first value is one."""
+    """Return whether a column holds dates: whether its first value is one, or most are dates of eight digits."""
     import pyarrow as pa
 
-    first = _plain(column, MISSING).drop_null()[:1]
+    known = _plain(column, MISSING).drop_null()
+    first = known[:1]
     if not len(first) or pa.types.is_temporal(first.type):
         return len(first) > 0
+    if first_kind(known) == pa.date32():
+        return True
     zones = None, "UTC"
     return _is_text(first.type) and any(_cast(first, pa.timestamp("us", zone)) is not None for zone in zones)
 
@@ -169,11 +208,30 @@ def _filled(column: Any, name: str, where: Where) -> Any:
 def _cast(column: Any, kind: Any) -> Any:
     """The column as another type, or None if an entry can't be cast."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
+    if kind == pa.date32():
+        return _from_digits(column)
     try:
         return column.cast(kind, safe=kind == pa.int64())  # 2000.5 is not a year; but digits past the 16th may go
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if kind != pa.timestamp("us") or not _is_text(column.type):
+            return None
+    days = pc.replace_substring_regex(column, MONTH, r"\1-01")  # Arrow reads no months
+    return None if days.equals(column) else _cast(days, kind)
+
+
+def _from_digits(column: Any) -> Any:
+    """Dates of eight digits as times, or None if there is anything else."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count or not (_is_text(column.type) or pa.types.is_integer(column.type)):
         return None
+    texts = pc.utf8_trim_whitespace(column.cast("string"))
+    if not pc.all(pc.match_substring_regex(texts, DIGITS)).as_py():
+        return None
+    return _cast(pc.replace_substring_regex(texts, r"^(\d{4})(\d\d)(\d\d)$", r"\1-\2-\3"), pa.timestamp("us"))
 
 
 def _first_refused(column: Any, kind: Any) -> int:

@@ -71,6 +71,7 @@ def choose(
     counts = Counter(names)
     sample = source.sample([name for name in names if counts[name] == 1])
     guessed = time is None or task is None or value is None
+    is_task_guessed = task is None
     named = {time, task, value, *features}
 
     def fitting(role: str, name: str | None) -> list[str]:
@@ -84,18 +85,24 @@ def choose(
         if len(fits) == 1:
             return fits[0]
         word = "stream" if role == "task" else role
-        what, remedy = f"column {name!r}", f"give another name as {role}= (--{word} on the command line)"
+        option = f"--{word}, or {role}= in Python"
+        what, remedy = f"column {name!r}", f"give another name ({option})"
         if name is None:
             what = f"{word} column"
-            remedy = f"call it {ADVICE[role]}, or in Python give its name as {role}= (--{word} on the command line)"
-        count = f"{len(fits)} columns that may be the {what}" if fits else f"no {what}"
-        raise InputError(f"{source.place} has {count}; its columns are {listed(names)}: {remedy}")
+            remedy = f"call it {ADVICE[role]}, or give its name ({option})"
+        if not fits:
+            raise InputError(f"{source.place} has no {what}; its columns are {listed(names)}: {remedy}")
+        if role == "value" and name is None and is_task_guessed:
+            remedy += f"; or, if each of them is a stream, remove the column {tasks[0]!r}"
+        raise InputError(f"{source.place} has {len(fits)} columns that may be the {what}, {listed(fits)}: {remedy}")
 
     times, tasks = fitting("time", time), fitting("task", task)
     others = [own for own in names if own not in times and own not in named and own.lower() not in NO_VALUES]
     series = [own for own in others if own not in sample or is_number(sample[own])]
     if time is None and not times and "" in sample:  # an index without a name: dates, or years beside values only
-        times = [""] * (is_date(sample[""]) or (not tasks and 1 < len(names) == len(series) + 1))
+        are_values = not tasks and 1 < len(names) == len(series) + 1
+        are_values = are_values and not any(own in sample and is_date(sample[own]) for own in series)
+        times = [""] * (is_date(sample[""]) or are_values)
     if time is None and not times:  # by what they hold: the only one with dates
         dates = [own for own in sample if own and own not in named and is_date(sample[own])]
         times = dates if len(dates) == 1 else []
@@ -110,13 +117,13 @@ def choose(
     if task is None and not tasks and (is_one or len(series) > 1 or value is not None):  # a wide table
         if value is not None and not is_one:
             raise InputError(
-                f"{source.place} has no stream column, and value={value!r} (--value) names one column: {BY_NAME}, "
-                "or leave the value out to read one column per stream"
+                f"{source.place} has no stream column, and --value (value= in Python) names one column, {value!r}: "
+                f"{BY_NAME}, or leave the value out to read one column per stream"
             )
         if features:
             raise InputError(
-                f"features={tuple(features)!r} are columns of a long table, and {source.place} is wide, a column per "
-                f"stream: {BY_NAME}, or leave them out"
+                f"--features (features= in Python) names columns of a long table, {listed(features)}, and "
+                f"{source.place} is wide, a column per stream: {BY_NAME}, or leave them out"
             )
         for own in series:
             one("value", own, [own] * counts[own])
@@ -131,7 +138,9 @@ def choose(
     for name in features:
         one("features", name, fitting("features", name))
         if name in (time, task, value):
-            raise InputError(f"features has {name!r}, which is the time, stream or value itself: leave it out")
+            raise InputError(
+                f"--features (features= in Python) has {name!r}, the time, stream or value itself: leave it out"
+            )
     return Columns(time, task, value, tuple(features), "long", guessed)
 
 

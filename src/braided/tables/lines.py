@@ -117,12 +117,13 @@ class Lines:
         value: str | None = None,
         features: Sequence[str] = (),
         known: Columns | None = None,
+        kind: Any = None,  # Arrow type of the times; decided by the first row if not given
     ) -> None:
         self._named = (time, task, value, tuple(features))
         self.form: Literal["json", "csv"] | None = None
         self.columns = known
         self.rejected: list[InputError] = []
-        self._kind: Any = None  # of the times
+        self._kind = kind
         self._header: Header | None = None
         self._candidates: list[Header] = []
 

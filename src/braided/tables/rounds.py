@@ -83,7 +83,8 @@ def open_rounds(
     features = (features,) if isinstance(features, str) else tuple(features)
     sources = open_sources(source, count(block_bytes, "block_bytes"))
     columns = choose(sources[0], time, task, value, features)
-    return Rounds(sources, columns, count(batch_rows, "batch_rows"), count(sort_rows, "sort_rows", least=0))
+    kind = cells.first_kind(sources[0].sample([columns.time])[columns.time])
+    return Rounds(sources, columns, count(batch_rows, "batch_rows"), count(sort_rows, "sort_rows", least=0), kind)
 
 
 @final
@@ -96,7 +97,9 @@ class Rounds:
     `timezone` names the clock that seasons follow, where the source says it (a panel with a timezone does), or is None.
     """
 
-    def __init__(self, sources: list[Source], columns: Columns, batch_rows: int, sort_rows: int) -> None:
+    def __init__(
+        self, sources: list[Source], columns: Columns, batch_rows: int, sort_rows: int, kind: Any = None
+    ) -> None:
         more = f" and {len(sources) - 1} more" * (len(sources) > 1)
         self.name = sources[0].name + more
         self.place = sources[0].place + more  # for messages
@@ -108,6 +111,7 @@ class Rounds:
         self.is_utc = self.timezone is not None
         self.progress = 0.0
         self._sources, self._batch_rows, self._sort_rows = sources, batch_rows, sort_rows
+        self._kind = kind  # of the times, where the first rows leave it open (`cells.first_kind`)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rounds from the start; a row that comes too late to be sorted is refused."""
@@ -148,7 +152,7 @@ class _Run:
         self.window = rounds._sort_rows // samples
         self.share = 0.0  # of the input that is read
         self.rows_read, self.rows_given = 0, 0
-        self.kind: Any = None  # of the times
+        self.kind: Any = rounds._kind  # of the times
         self.codes: dict[str, int] = {}  # of the streams, in the order in which they are read
         self.tasks: list[str] = []  # in the order of the chunks
         self.positions: Ints = np.empty(0, np.int64)  # in it, of each code, or -1

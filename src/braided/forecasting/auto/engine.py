@@ -552,7 +552,7 @@ class AutoEngine(Engine):
         if self.is_dated and self.auto.timezone is not None:
             clock = f" on the clock of {self.auto.timezone}"
         elif self.origin.is_utc:
-            clock = " in UTC (set a time zone to make them local)"
+            clock = " in UTC (--timezone Europe/Berlin makes them local)"
         learners = f"{self.ensemble.n_learners} learners and " * bool(self.ensemble.n_learners)
         said = f"Auto: {learners}{n_rules} rules, weighted by their past errors; "
         return said + (f"seasons: {', '.join(found)}{clock}." if found else "no season.")

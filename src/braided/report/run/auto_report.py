@@ -14,6 +14,7 @@ import numpy as np
 
 from braided.forecasting.auto import AutoEngine
 from braided.forecasting.auto.engine import ALONE, ONE_FILTER, SCORED_FROM, SEASONAL
+from braided.forecasting.clock import NEVER
 from braided.forecasting.record import MODEL, NO_CHANGE
 from braided.methods import AUTO, METHODS, Method
 from braided.printable import counted, printable
@@ -52,7 +53,7 @@ OTHERS = "#d5d5d5"
 PYTHON = """\
 import braided as bd
 
-forecaster = bd.Forecaster.load("model.braided")
+forecaster = bd.Forecaster.load(MODEL)
 ahead = forecaster.forecast()  # of the next round: ahead.tasks, .forecast, .low, .high
 # forecaster.update(times, values, streams) learns newer rounds, and forecaster.save(file) keeps them"""
 
@@ -64,8 +65,16 @@ class AutoReport(EngineReport):
     sample = "value"
     without_forecast = "had no earlier one"
     after_breakdown = "the affected member started again, and the others carried on"
-    not_scored = f"of the first {SCORED_FROM} rounds"
     engine: AutoEngine
+
+    @property
+    def not_scored(self) -> str:
+        """The first rounds; also those before members came or went, as scores begin anew then."""
+        engine, position = self.engine, self.engine.origin.position
+        if position is not None and position.tuning_end != NEVER:
+            return "made before this run"
+        scored = engine.record.rounds
+        return f"of the first {max(SCORED_FROM, engine.rounds - scored) if scored else SCORED_FROM} rounds"
 
     @property
     def method(self) -> Method:
@@ -111,6 +120,8 @@ class AutoReport(EngineReport):
 
     def _findings(self) -> list[str]:
         rounds = self.engine.rounds
+        if newer := self._nothing_newer():
+            return newer
         if self.summary.scored:
             return [*self._comparisons(), *self._intervals()]
         if rounds <= SCORED_FROM:
@@ -177,9 +188,9 @@ class AutoReport(EngineReport):
             "that there is a difference; otherwise it could be chance."
         }
 
-    def python(self) -> str:
+    def python(self, model: str = '"model.braided"') -> str:
         """Return the Python that loads the model as a `Forecaster`, which takes no further columns."""
-        return super().python() if self.engine.n_extras else PYTHON
+        return super().python(model) if self.engine.n_extras else PYTHON.replace("MODEL", model)
 
     # Tables and facts ----------------------------------------------------------------------------------------------
 
@@ -215,7 +226,7 @@ class AutoReport(EngineReport):
     def tables(self) -> list[Table]:
         """Return errors by horizon and what carries the forecasts: members, similar streams, copies."""
         graph = self.engine.graph
-        similar = [links(graph)] if graph is not None and self.engine.shares else []
+        similar = [links(graph, self.engine.latecomers)] if graph is not None and self.engine.shares else []
         return [self.by_horizon(), self.carriers(), *similar, self.copied()]
 
     tables_of_page = tables

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 from braided.forecasting import Engine
 from braided.forecasting.clock import NEVER, step_in_words, time_in_words
 from braided.forecasting.units import LARGEST_LEVEL
-from braided.graph import TaskGraph
+from braided.graph import TaskGraph, TaskKey
 from braided.methods import METHODS, Method
 from braided.printable import counted, printable
 from braided.report.common.figures import Line, line_of
@@ -55,11 +55,15 @@ class EngineReport:
     sample = "sample"  # what is learned, one at a time
     without_forecast = "had no forecast"  # values
     after_breakdown = "the learner started again (stronger penalties help)"
-    not_scored = "in the tuning period"  # forecasts
     engine: Engine
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+
+    @property
+    def not_scored(self) -> str:
+        """Which forecasts do not count."""
+        return "in the tuning period"
 
     @cached_property
     def summary(self) -> Summary:
@@ -107,8 +111,18 @@ class EngineReport:
         """Return what the page says first."""
         return self.in_words()
 
+    def _nothing_newer(self) -> list[str]:
+        """Say that a run from a saved model found no row to forecast; nothing if it did."""
+        engine, position = self.engine, self.engine.origin.position
+        if position is None or position.tuning_rounds or not engine.last_stamp == position.tuning_end != NEVER:
+            return []
+        end = time_in_words(engine.last_stamp, engine.is_dated)
+        return [f"No row is newer than the model, which has learned all up to {end}: there was nothing to forecast."]
+
     def _findings(self) -> list[str]:
         summary, said = self.summary, self._sharing()
+        if newer := self._nothing_newer():
+            return newer
         if not summary.scored:
             said = ["There was nothing to forecast after the tuning period."]
         elif summary.means["to_no_change"] > 1.0 - SMALLEST_GAIN / 100.0:
@@ -202,9 +216,9 @@ class EngineReport:
         """Explain what the errors are compared with, apart from "no change"."""
         return {}
 
-    def python(self) -> str:
-        """Return the Python that loads the model."""
-        return 'import braided as bd\n\nold = bd.load("model.braided")  # continues with old.advance(times, values)'
+    def python(self, model: str = '"model.braided"') -> str:
+        """Return the Python that loads the model, whose path is given as it is written in Python."""
+        return f"import braided as bd\n\nold = bd.load({model})  # continues with old.advance(times, values)"
 
     # Tables and facts ----------------------------------------------------------------------------------------------
 
@@ -244,7 +258,7 @@ class EngineReport:
 
     def tables(self) -> list[Table]:
         """Return further tables of the model."""
-        return [] if self.engine.graph is None else [links(self.engine.graph)]
+        return [] if self.engine.graph is None else [links(self.engine.graph, self.engine.latecomers)]
 
     def tables_of_page(self) -> list[Table]:
         """Return the tables of the second section of the page."""
@@ -303,11 +317,16 @@ class EngineReport:
         return []
 
 
-def links(graph: TaskGraph) -> Table:
-    """Return which streams each one is most similar to."""
-    rows = []
+def links(graph: TaskGraph, late: Iterable[TaskKey] = ()) -> Table:
+    """Return which streams each one is most similar to; those that joined `late` have the average similarity."""
+    rows: list[tuple[str, ...]] = []
+    unmeasured = {*late}
     for task in graph.tasks[:STREAMS_SHOWN]:
-        nearest = sorted(graph.neighbours(task).items(), key=lambda link: -link[1])[:LINKS_SHOWN]
+        if task in unmeasured:
+            rows.append((printable(task), "average, not measured"))
+            continue
+        measured = {other: value for other, value in graph.neighbours(task).items() if other not in unmeasured}
+        nearest = sorted(measured.items(), key=lambda link: -link[1])[:LINKS_SHOWN]
         rows.append((printable(task), *(f"{printable(other)} {value:.2f}" for other, value in nearest)))
     width = max((len(row) for row in rows), default=1)
     more = len(graph.tasks) - STREAMS_SHOWN

@@ -84,7 +84,7 @@ class LearnerReport(EngineReport):
             f"tuned in the same period: any further gain comes from the other streams{beyond}."
         }
 
-    def python(self) -> str:
+    def python(self, model: str = '"model.braided"') -> str:
         """Return the Python that loads the model, and makes the same one from scratch."""
         learner, graph, ties = self.engine.learner, "old.tasks", []
         if learner.shares:
@@ -92,7 +92,7 @@ class LearnerReport(EngineReport):
             ties = [f"graph = bd.TaskGraph(old.graph.similarity, old.tasks, ridge={learner.graph.ridge!r})"]
         lines = [
             "from dataclasses import replace\n",
-            super().python(),
+            super().python(model),
             *ties,
             f"learner = {_call(learner, graph)}",
             f"preparation = replace(old.preparation, lags=bd.{self.engine.preparation.lags!r})",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 
 from braided.printable import printable
@@ -12,13 +14,13 @@ from braided.runs.table import Run
 
 OPEN_ROWS = 30  # a longer table of streams is folded up
 COMMANDS = """\
-braided forecast MODEL FILE    # learn newer rows, and forecast the next round
-braided inspect MODEL          # what the model is, and how good it has been"""
+braided forecast MODEL FILE  # learn newer rows, and forecast the next round
+braided inspect MODEL  # what the model is, and how good it has been"""
 
 
 def write_run_report(run: Run, folder: Path) -> Path:
     """Write `index.html`, `report.md` and `figures/` of a run into a folder, and return the path of the first."""
-    report = report_of(run.forecaster)
+    report, model = report_of(run.forecaster), "model.braided" if run.model is None else str(run.model)
     section = Section(
         "run",
         printable(run.plan["table"]),
@@ -33,7 +35,11 @@ def write_run_report(run: Run, folder: Path) -> Path:
             "Run": {"begun": "in one go", "continued": "continued", "finished": "finished before"}[run.how],
             "Version": f"braided {run.plan['version']}",
         },
-        COMMANDS,
+        COMMANDS.replace("MODEL", printable(shlex.quote(model))),
     )
-    values = {"reading": report.reading(), "python": report.python(), "other": report.title_of_details}
+    values = {
+        "reading": report.reading(),
+        "python": report.python(json.dumps(model, ensure_ascii=not model.isprintable())),
+        "other": report.title_of_details,
+    }
     return write_page(folder, "run", [section], run=section, open_rows=OPEN_ROWS, **values)

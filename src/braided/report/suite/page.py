@@ -15,8 +15,8 @@ from braided.suite import SUITE_METHODS, Outcome
 from braided.version import __version__
 
 READING = {
-    "Forecast": "One step ahead, and every value from the rounds before it: a whole round is forecast before any of it "
-    "is learned. A value counts after the first fifth of the rounds, if its stream had a value before.",
+    "Forecast": "Every value from the rounds so many before it, one if nothing else is said: a whole round is forecast "
+    "before any of it is learned. A value counts after the first fifth of the rounds, if its stream had a value before.",
     "Against one filter per stream": "What seasons, rules and sharing add to separate filters.",
     "Against Auto without sharing": "What sharing is worth: the same mixture, in which no stream sees another.",
 }
@@ -48,8 +48,8 @@ def write_suite_report(outcomes: Sequence[Outcome], folder: Path, options: Seque
 def _command(outcomes: Sequence[Outcome], options: Sequence[str]) -> str:
     """Return the command that runs the same suite again."""
     words = ["braided", "study", "--suite", "forecasting"]
-    for one in outcomes:
-        words += ["--data", shlex.quote(one.name) if one.name in EMBEDDED else "FILE"]
+    for name in dict.fromkeys(one.name for one in outcomes):
+        words += ["--data", shlex.quote(name) if name in EMBEDDED else "FILE"]
     names = list(outcomes[0].cells)
     words += ["--methods", ",".join(names)] if names != list(SUITE_METHODS) else []
     return " ".join([*words, *map(shlex.quote, options)])

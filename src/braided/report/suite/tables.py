@@ -14,13 +14,34 @@ from braided.types import Floats
 LONGEST_NOTE = 28  # letters, in a cell
 SUBJECTS = ("auto", "run")  # what is compared with the others; the first that has scores
 SAID = ("single", "auto-alone")  # in words: what everything adds, and what sharing adds
-YARDSTICKS = ("single", "auto-alone", "best-rule", "lightgbm", "ridge-var", "auto-ets", "auto-arima")
+YARDSTICKS = ("single", "auto-alone", "best-rule", "seasonal-naive", "lightgbm", "ridge-var", "auto-ets", "auto-arima")
 
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     """Return all tables of a suite."""
-    made = [errors(outcomes), changes(outcomes), _panels(outcomes), _times(outcomes)]
+    of_panels = [errors(one) for one in by_panel(outcomes)], [changes(one) for one in by_panel(outcomes)]
+    made = [*of_panels[0], *of_panels[1], _panels(outcomes), _times(outcomes)]
     return [table for table in made if table.rows]
+
+
+def by_panel(outcomes: Sequence[Outcome]) -> list[Sequence[Outcome]]:
+    """Return the outcomes for each table: all panels together or, at several horizons, panel by panel."""
+    if all(one.horizon == 1 for one in outcomes):
+        return [outcomes]
+    return [[one for one in outcomes if one.name == name] for name in dict.fromkeys(one.name for one in outcomes)]
+
+
+def _heads(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    if all(one.horizon == 1 for one in outcomes):
+        return tuple(short(one.name, 24) for one in outcomes)
+    return tuple(f"{one.horizon} ahead" for one in outcomes)
+
+
+def _where(outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """The end of a table's name and of its title."""
+    if all(one.horizon == 1 for one in outcomes):
+        return "", "one step ahead"
+    return f"-{printable(outcomes[0].name)}", printable(outcomes[0].name)
 
 
 def errors(outcomes: Sequence[Outcome]) -> Table:
@@ -28,17 +49,18 @@ def errors(outcomes: Sequence[Outcome]) -> Table:
     rows = tuple(
         (SUITE_METHODS[name].title, *(_text(one.cells[name]) for one in outcomes)) for name in _names(outcomes)
     )
+    end, where = _where(outcomes)
     long = {
-        cell.note: f"{SUITE_METHODS[name].title} on {printable(one.name)}: {cell.note}."
+        cell.note: f"{SUITE_METHODS[name].title} on {printable(one.label)}: {cell.note}."
         for one in outcomes
         for name, cell in one.cells.items()
         if len(cell.note) > LONGEST_NOTE
     }
     return Table(
-        name="errors",
-        title="RMSE over “no change”, one step ahead, synchronous",
+        name=f"errors{end}",
+        title=f"RMSE over “no change”, {where}, synchronous",
         group="synchronous",
-        columns=("Method", *(short(one.name, 24) for one in outcomes)),
+        columns=("Method", *_heads(outcomes)),
         rows=rows,
         note=" ".join(["Mean over the streams, on the values after the first fifth of the rounds.", *long.values()]),
     )
@@ -52,11 +74,13 @@ def changes(outcomes: Sequence[Outcome]) -> Table:
         cells = [_change(one, subject, name) for one in outcomes]
         if name != subject and any(cell != "–" for cell in cells):
             rows.append((f"against {SUITE_METHODS[name].title}", *cells))
+    end, where = _where(outcomes)
+    title = f"Change of the error, {SUITE_METHODS[subject].title}" if subject else ""
     return Table(
-        name="changes",
-        title=f"Change of the error, {SUITE_METHODS[subject].title}" if subject else "",
+        name=f"changes{end}",
+        title=title + f", {where}" * bool(end and subject),
         group="synchronous",
-        columns=("", *(short(one.name, 24) for one in outcomes)),
+        columns=("", *_heads(outcomes)),
         rows=tuple(rows),
         note="Mean over the streams of the ratio of both RMSE, less 1; in brackets, on how many streams it is lower.",
     )
@@ -67,7 +91,7 @@ def findings(outcomes: Sequence[Outcome]) -> list[str]:
     subject = _subject(outcomes)
     said = [_best(one) for one in outcomes]
     for name in SAID if subject else ():
-        found = {one.name: ratios for one in outcomes if len(ratios := _ratios(one, subject, name))}
+        found = {one.label: ratios for one in outcomes if len(ratios := _ratios(one, subject, name))}
         if found:
             each = ", ".join(f"{_percent(ratios)} on {printable(panel)}" for panel, ratios in found.items())
             said.append(
@@ -99,9 +123,9 @@ def _best(outcome: Outcome) -> str:
     whole = {name: error for name, error in known.items() if not np.isnan(outcome.cells[name].ratios).any()}
     known = whole or known  # a score on some of the streams can't be compared
     if not known:
-        return f"{printable(outcome.name)}: no method has a score."
+        return f"{printable(outcome.label)}: no method has a score."
     best = min(known, key=known.__getitem__)
-    return f"{printable(outcome.name)}: {SUITE_METHODS[best].title} has the least error, {brief(known[best])}."
+    return f"{printable(outcome.label)}: {SUITE_METHODS[best].title} has the least error, {brief(known[best])}."
 
 
 def _subject(outcomes: Sequence[Outcome]) -> str:
@@ -132,7 +156,7 @@ def _panels(outcomes: Sequence[Outcome]) -> Table:
 
 def _panel(outcome: Outcome) -> tuple[str, ...]:
     counts = len(outcome.streams), outcome.rounds, outcome.first + 1, int(outcome.counts.sum())
-    return printable(outcome.name), *(f"{number:,}" for number in counts)
+    return printable(outcome.label), *(f"{number:,}" for number in counts)
 
 
 def _times(outcomes: Sequence[Outcome]) -> Table:
@@ -144,7 +168,7 @@ def _times(outcomes: Sequence[Outcome]) -> Table:
         name="times",
         title="Seconds",
         group="other",
-        columns=("Method", *(short(one.name, 24) for one in outcomes)),
+        columns=("Method", *(short(one.label, 24) for one in outcomes)),
         rows=tuple((SUITE_METHODS[name].title, *seconds(name)) for name in _names(outcomes)),
         note="From the values to all forecasts, with tuning and refits; some methods use several processes.",
     )
@@ -152,4 +176,4 @@ def _times(outcomes: Sequence[Outcome]) -> Table:
 
 def size_of(outcomes: Sequence[Outcome]) -> str:
     """Say how much was run."""
-    return f"{counted(len(_names(outcomes)), 'method')} on {counted(len(outcomes), 'panel')}"
+    return f"{counted(len(_names(outcomes)), 'method')} on {counted(len({one.name for one in outcomes}), 'panel')}"

@@ -35,10 +35,9 @@ def has_category(past: Past) -> bool:
 
 
 def _columns(past: Past) -> Iterator[Floats]:
-    for column in _of_the_next(replace(past, horizon=1)):
+    for column in _of_the_origin(replace(past, horizon=1)):
         yield back(column, past.horizon - 1)
-    if past.horizon > 1:
-        yield from _of_the_target(past)
+    yield from _of_the_target(past)
     if has_category(past):
         yield np.arange(past.last.shape[1], dtype=np.float64)[None, :]
 
@@ -48,10 +47,9 @@ def _of_the_target(past: Past) -> Iterator[Floats]:
     for season in past.seasons:
         lag = past.lag_of(season)
         then = back(past.levels, lag)
-        columns = [then - past.last, then - back(past.levels, lag + h), back(common, lag) - back(common, lag + h)]
-        if lag > h:
-            columns.append(back(past.levels, lag - 1) - past.last)
-        for column in columns:
+        around = [back(past.levels, lag - 1) - past.last] if lag > h else []
+        summed = back(common, lag) - back(common, lag + h)
+        for column in (then - past.last, then - back(past.levels, lag + h), summed, *around):
             known = column.copy()
             known[: season.known_after] = np.nan
             yield known
@@ -59,7 +57,7 @@ def _of_the_target(past: Past) -> Iterator[Floats]:
         yield moment[:, None]
 
 
-def _of_the_next(past: Past) -> Iterator[Floats]:
+def _of_the_origin(past: Past) -> Iterator[Floats]:
     last, changes, levels = past.last, past.changes, past.levels
     nearby, common = past.around(changes), past.mean_change
     yield from (back(changes, lag) for lag in range(1, OWN_LAGS + 1))
@@ -67,11 +65,3 @@ def _of_the_next(past: Past) -> Iterator[Floats]:
     yield from (back(nearby, lag) for lag in range(1, OTHER_LAGS + 1))
     yield back(past.around(levels), 1) - last
     yield from (back(common, lag) for lag in range(1, OTHER_LAGS + 1))
-    for season in past.seasons:
-        lag = season.lag
-        for column in (back(levels, lag) - last, back(changes, lag), back(common, lag), back(levels, lag - 1) - last):
-            known = column.copy()
-            known[: season.known_after] = np.nan
-            yield known
-    for moment in past.calendar.T:
-        yield moment[:, None]
