@@ -72,7 +72,7 @@ def follow_inplace(
 ) -> None:
     """Forecast rows of X (K + n, T, d) into `made` (K, n, T), and learn y (K, n, T), NaN where there is nothing.
 
-    A gain (K + n, T, m) of 0 teaches nothing; one of NaN says that the filters broke down at that sample and began again.
+    A gain (K + n, T, m) of 0 teaches nothing; one of NaN says that the filters broke down there and began again.
     """
     (n_horizons, n, T), (d, m) = made.shape, (X.shape[2], gains.shape[2])
     one = followers.weights.shape[1] == 1
