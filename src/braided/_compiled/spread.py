@@ -49,10 +49,10 @@ def fresh_spread(n_streams: int, horizon: int, log_factor: float) -> Spread:
 
 @compiled
 def scale_of(spread: Spread, unit: Floats, t: int) -> float:
-    """s of a stream; NaN for one without a unit."""
+    """s of a stream; NaN for one without a unit, 0 for one whose unit is 0."""
     own, common = spread
-    if unit[t] != unit[t]:
-        return np.nan
+    if not unit[t] > 0.0:
+        return unit[t]
     scale = unit[t] * np.sqrt(common[SQUARE])
     if own[SEEN, t] > 0.0:
         scale = np.sqrt(np.sqrt(own[SLOW, t]) * np.sqrt(own[FAST, t]))
