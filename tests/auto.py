@@ -45,13 +45,14 @@ def late(values):
     return values
 
 
-def alone(member):
-    """Auto with one of the default members, and with what it follows."""
+def alone(member, horizon=1):
+    """Auto with one of the default members, which looks ahead if it can, and with what it follows."""
     named = {one.name: one for one in FULL}
-    members = (member,)
+    can_look = not (member.by or member.after or member.is_scaled or member.on != "plain")
+    members = (replace(member, looks_ahead=can_look),)
     while members[0].after:
         members = (named[members[0].after], *members)
-    return Auto(members)
+    return Auto(members, horizon=horizon)
 
 
 def same(one, other):

@@ -10,7 +10,7 @@ import pytest
 
 import braided as bd
 from braided.cli import main
-from braided.forecasting.auto import AutoEngine
+from braided.forecasting.auto import Auto, AutoEngine
 from tests.auto import FEW, walks
 from tests.cli.kills import stopped_after
 from tests.runs.tables import field, lines_of, written
@@ -47,6 +47,7 @@ def table(tmp_path, monkeypatch):
         (("--min", "0"), {"low": 0.0}),
         (("--min", "-2.5", "--max", "7"), {"low": -2.5, "high": 7.0}),
         (("--compare",), {"compares": True}),
+        (("--horizon", "3"), {"horizon": 3}),
         (("--as-is",), {"robust": False}),
         (("--method", "auto"), {}),
     ],
@@ -59,7 +60,7 @@ def test_options_reach_auto(table, monkeypatch, capsys, options, expected):
     for name, value in expected.items():
         assert getattr(model.auto, name) == value
     frame = pd.read_csv("braided-run/forecasts.csv")
-    assert len(frame) == 59 * 3
+    assert len(frame) == sum(60 - h for h in range(1, model.horizon + 1)) * 3
     numbers = frame[["forecast", "low", "high"]].to_numpy()
     assert np.nanmin(numbers) >= expected.get("low", -np.inf)
     assert np.nanmax(numbers) <= expected.get("high", np.inf)
@@ -88,8 +89,65 @@ REFUSED = {
     "auto needs no tuning": ("--method", "auto,wrls"),
     "--season has no meaning with --method, as it is for Auto": ("--method", "wrls", "--season", "7"),
     "--min has no meaning with --method, as it is for Auto": ("--method", "wrls", "--min", "0"),
+    "--horizon has no meaning with --method, as it is for Auto": ("--method", "wrls", "--horizon", "3"),
 }
 NEVER_FOR_LINES = ("--tune", "--keep-constant")
+
+
+@pytest.mark.parametrize("command", ["run", "live"])
+@pytest.mark.parametrize("horizon", ["0", "-1", "1001", "1.5", "many"])
+def test_a_horizon_that_can_not_be_is_refused(table, tmp_path, monkeypatch, capsys, command, horizon):
+    files = ["mine.csv"] if command == "run" else []
+    code, printed, said = called(monkeypatch, capsys, command, *files, "--horizon", horizon, lines=[])
+    assert (code, printed) == (2, "")
+    assert "horizon" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.csv"]
+
+
+def test_forecasts_of_several_rounds_are_written_printed_and_scored(table, monkeypatch, capsys):
+    code, printed, said = called(monkeypatch, capsys, "run", "mine.csv", "--horizon", "3", "--format", "csv")
+    assert code == 0, said
+    assert "Errors by horizon" in printed
+    engine = AutoEngine(Auto(horizon=3))
+    made = engine.advance(*walks(60))
+    frame = pd.read_csv("braided-run/forecasts.csv", parse_dates=["time"])
+    assert list(frame) == ["stream", "time", "horizon", "forecast", "low", "high", "actual"]
+    for name, column in made.columns().items():
+        np.testing.assert_array_equal(frame[name].to_numpy(), column, name)
+    model = "braided-run/model.braided"
+    code, printed, said = called(monkeypatch, capsys, "forecast", model, "--format", "csv")
+    assert code == 0, said
+    head, *rows = (line.split(",") for line in printed.splitlines())
+    assert head == ["stream", "time", "horizon", "forecast", "low", "high"]
+    ahead = engine.ahead()
+    assert [row[0] for row in rows] == ahead.tasks
+    assert [int(row[2]) for row in rows] == ahead.horizons.tolist() == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [float(row[3]) for row in rows] == ahead.forecast.tolist()
+    code, printed, _ = called(monkeypatch, capsys, "forecast", model)
+    assert (code, len(printed.splitlines())) == (0, 10)
+    code, printed, _ = called(monkeypatch, capsys, "inspect", model)
+    assert (code, "Errors by horizon" in printed) == (0, True)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_lines_are_forecast_several_rounds_ahead(tmp_path, monkeypatch, capsys, form):
+    lines, has_head = lines_of(field(steps=30), form), form == "csv"
+    head, rest = lines[:has_head], lines[has_head:]
+    options = ("live", "--horizon", "2", "--save")
+    code, printed, said = called(monkeypatch, capsys, *options, tmp_path / "whole", lines=lines)
+    assert code == 0, said
+    made = printed.splitlines()
+    if has_head:
+        assert made[0] == "stream,time,horizon,forecast,low,high"
+    horizons = [int(line.split(",")[2]) if has_head else json.loads(line)["horizon"] for line in made[has_head:]]
+    assert horizons[-8:] == [1] * 4 + [2] * 4
+    assert {*horizons} == {1, 2}
+    assert bd.load(tmp_path / "whole").horizon == 2
+    first = called(monkeypatch, capsys, *options, tmp_path / "cut", lines=[*head, *rest[:48]])
+    again = called(monkeypatch, capsys, "live", "--save", tmp_path / "cut", lines=[*head, *rest[48:]])
+    assert (first[0], again[0]) == (0, 0), again[2]
+    assert [*first[1].splitlines(), *again[1].splitlines()[has_head:]] == made
+    assert (tmp_path / "cut").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 @pytest.mark.parametrize(("message", "options"), REFUSED.items(), ids=list(REFUSED))
@@ -108,7 +166,7 @@ def test_options_that_make_no_sense_are_refused_in_a_line_and_nothing_is_left(
 
 
 @pytest.mark.parametrize(
-    "option", [("--season", "7"), ("--timezone", "UTC"), ("--holidays", "AU"), ("--min", "0"), ("--compare",)]
+    "option", [("--season", "7"), ("--timezone", "UTC"), ("--holidays", "AU"), ("--min", "0"), ("--compare",), ("--horizon", "2")]
 )
 def test_a_saved_model_keeps_what_it_was_told(table, monkeypatch, capsys, option):
     assert called(monkeypatch, capsys, "run", "mine.csv")[0] == 0

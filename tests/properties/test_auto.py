@@ -1,11 +1,13 @@
 """Auto looks at nothing that comes later, and the cuts between rounds leave no trace."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from braided.forecasting.auto import Auto, AutoEngine
 from braided.forecasting.auto.ensemble import Ensemble
-from tests.auto import FEW, FULL, HEADS, OWN, STARTS, alone, in_pieces, late, same, utc, walks
+from tests.auto import AHEAD, FULL, HEADS, OWN, STARTS, alone, in_pieces, late, same, utc, walks
 
 ROUNDS = 260
 LOOKED_AT = (3, 5, 19, 20, 21, 60, 100, 150, 200, 230)
@@ -29,10 +31,11 @@ def seen(monkeypatch):
     return known
 
 
-def until(made, time):
-    """The forecasts up to a time by time and task, and the values before it."""
-    rows = zip(made.times, made.tasks, made.forecast, made.low, made.high, made.actual, strict=True)
-    return {(at, task): (*ends, actual if at < time else None) for at, task, *ends, actual in rows if at <= time}
+def until(made, times, r):
+    """The forecasts made before round r, by round, horizon and task, and the values before it."""
+    rows = np.searchsorted(times, made.times).tolist(), made.horizons.tolist(), made.tasks
+    each = zip(*rows, made.forecast, made.low, made.high, made.actual, strict=True)
+    return {(i, h, task): (*ends, actual if i < r else None) for i, h, task, *ends, actual in each if i - h < r}
 
 
 def insist_blind(auto, kind, rounds, seen):
@@ -50,10 +53,11 @@ def insist_blind(auto, kind, rounds, seen):
         other, more = (np.insert(one[:end], 4, np.nan, axis=1) for one in (values, extras))
         other[r:], more[r:] = rng.normal(scale=1e3, size=other[r:].shape), rng.normal(size=more[r:].shape)
         seen.clear()
-        made = until(AutoEngine(auto, n_extras=1).advance(times[:end], other, (*tasks, "new"), more), times[r])
+        made = until(AutoEngine(auto, n_extras=1).advance(times[:end], other, (*tasks, "new"), more), times, r)
         assert len(seen) == end - HEADS[0]
-        for place, row in until(whole, times[r]).items():
-            np.testing.assert_equal(made[place], row, f"{kind}, after {r} rounds, {place}")
+        for place, row in until(whole, times, r).items():
+            assert place[0] >= end or place in made
+            np.testing.assert_equal(made.get(place, row), row, f"{kind}, after {r} rounds, {place}")
         for a, b in zip(expected[: max(r + 1 - HEADS[0], 0)], seen, strict=False):
             for part, its_part in zip(a, b, strict=True):
                 np.testing.assert_array_equal(part, its_part, f"{kind}, after {r} rounds")
@@ -61,21 +65,23 @@ def insist_blind(auto, kind, rounds, seen):
 
 @pytest.mark.parametrize("kind", STARTS)
 def test_what_comes_later_moves_nothing(kind, seen):
-    insist_blind(Auto(), kind, LOOKED_AT, seen)
+    insist_blind(Auto(horizon=4), kind, LOOKED_AT, seen)
 
 
 @pytest.mark.parametrize("member", FULL, ids=lambda member: member.name)
 def test_no_member_looks_ahead(member, seen):
-    insist_blind(alone(member), "hourly", LOOKED_AT, seen)
+    insist_blind(alone(member, horizon=3), "hourly", LOOKED_AT, seen)
 
 
 def test_the_first_rounds_alone_give_the_same():
     """Rows that are removed, rather than changed."""
     times, values, tasks = walks(ROUNDS, 4, missing=0.05)
-    whole = AutoEngine(Auto()).advance(times, late(values), tasks)
+    auto = Auto(horizon=3)
+    whole = AutoEngine(auto).advance(times, late(values), tasks)
     for r in LOOKED_AT:
-        made = AutoEngine(Auto()).advance(times[: r + 1], late(values)[: r + 1], tasks)
-        np.testing.assert_equal(until(made, times[r]), until(whole, times[r]), str(r))
+        made = until(AutoEngine(auto).advance(times[: r + 1], late(values)[: r + 1], tasks), times, r)
+        expected = {place: row for place, row in until(whole, times, r).items() if place[0] <= r}
+        np.testing.assert_equal(made, expected, str(r))
 
 
 def by_days(rounds, **given):
@@ -95,15 +101,15 @@ def cases():
     yield "further columns", lambda auto: AutoEngine(auto, n_extras=2), (times, values, tasks), extras
     local = {"timezone": "Australia/Melbourne", "holidays": "AU-VIC"}
     times = np.datetime64("2024-04-05T00", "us") + np.arange(ROUNDS) * np.timedelta64(30, "m")  # an hour comes twice
-    yield "an hour twice", lambda auto: utc(Auto(auto.members, **local)), (times, values, tasks), None
+    yield "an hour twice", lambda auto: utc(replace(auto, **local)), (times, values, tasks), None
     times = np.datetime64("2024-10-04T00", "us") + np.arange(ROUNDS) * np.timedelta64(30, "m")  # an hour is left out
-    yield "an hour left out", lambda auto: utc(Auto(auto.members, **local)), (times, values, tasks), None
+    yield "an hour left out", lambda auto: utc(replace(auto, **local)), (times, values, tasks), None
     often = np.cumsum(np.resize([10, 10, 1, 2, 3, 4, 5], ROUNDS))  # many rounds in a season of four steps
-    yield "steps of any length", lambda auto: AutoEngine(Auto(auto.members, (4,))), (often, values, tasks), None
+    yield "steps of any length", lambda auto: AutoEngine(replace(auto, seasons=(4,))), (often, values, tasks), None
     times, values, tasks = walks(ROUNDS, 40, missing=0.05)
     values[:205, 37:] = np.nan
-    yield "on a sparse graph", lambda auto: AutoEngine(Auto(FEW.members)), (times, values, tasks), None
-    yield "compared", lambda auto: AutoEngine(Auto(auto.members, compares=True)), by_days(ROUNDS), None
+    yield "on a sparse graph", lambda auto: AutoEngine(replace(AHEAD, horizon=2)), (times, values, tasks), None
+    yield "compared", lambda auto: AutoEngine(replace(auto, compares=True)), by_days(ROUNDS), None
 
 
 CASES = {name: case for name, *case in cases()}
@@ -112,9 +118,9 @@ CASES = {name: case for name, *case in cases()}
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_rounds_one_by_one_give_the_same_bits(case):
     make, streams, extras = case
-    whole = make(FEW)
+    whole = make(AHEAD)
     expected = whole.advance(*streams, extras)
-    cut, made = in_pieces(make(FEW), *streams, range(1, ROUNDS), extras)
+    cut, made = in_pieces(make(AHEAD), *streams, range(1, ROUNDS), extras)
     same(expected, made)
     same(whole.ahead(), cut.ahead())
     np.testing.assert_array_equal(whole.record.covered, cut.record.covered)
@@ -127,9 +133,9 @@ def test_rounds_one_by_one_give_the_same_bits(case):
 def test_cut_anywhere_saved_and_loaded_it_goes_on_to_the_bit(case):
     make, streams, extras = case
     cuts = np.unique([1, 4, 5, 20, 200, *np.random.default_rng(3).integers(1, ROUNDS, 12)])
-    whole = make(Auto())
+    whole = make(Auto(horizon=2))
     expected = whole.advance(*streams, extras)
-    again, made = in_pieces(make(Auto()), *streams, cuts, extras, saves=True)
+    again, made = in_pieces(make(Auto(horizon=2)), *streams, cuts, extras, saves=True)
     same(expected, made)
     same(whole.ahead(), again.ahead())
     assert repr(whole) == repr(again)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from braided.runs import Live, Settings, learn, load_forecaster, load_live, run,
 from braided.runs.start import chosen
 from braided.state import dumps
 from braided.tables import open_rounds
-from tests.auto import FEW, same, walks
+from tests.auto import AHEAD, FEW, same, walks
 from tests.runs.kills import insist_same_bytes_after_kills
 from tests.runs.tables import GIVEN, KINDS, QUICK, field, lines_of, written
 
@@ -57,10 +58,12 @@ def test_the_file_holds_the_forecasts_of_the_engine(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("every", [101, 400])
-def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, suffix, every):
+@pytest.mark.parametrize("auto", [FEW, replace(AHEAD, horizon=3)], ids=["next round", "three rounds"])
+def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, suffix, every, auto):
     """Killed after each of its saves, from the one before the first round to the very last."""
     options = {
         "table": written(tmp_path / "table.csv", steps=250, missing=0.02),
+        "settings": Settings(auto=auto),
         "suffix": suffix,
         "every": every,
         "batch_rows": 300,
