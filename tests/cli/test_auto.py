@@ -166,7 +166,15 @@ def test_options_that_make_no_sense_are_refused_in_a_line_and_nothing_is_left(
 
 
 @pytest.mark.parametrize(
-    "option", [("--season", "7"), ("--timezone", "UTC"), ("--holidays", "AU"), ("--min", "0"), ("--compare",), ("--horizon", "2")]
+    "option",
+    [
+        ("--season", "7"),
+        ("--timezone", "UTC"),
+        ("--holidays", "AU"),
+        ("--min", "0"),
+        ("--compare",),
+        ("--horizon", "2"),
+    ],
 )
 def test_a_saved_model_keeps_what_it_was_told(table, monkeypatch, capsys, option):
     assert called(monkeypatch, capsys, "run", "mine.csv")[0] == 0
