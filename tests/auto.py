@@ -1,5 +1,7 @@
 """Streams, members and checks that tests of Auto share."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from braided.forecasting import Origin, joined
@@ -9,8 +11,9 @@ from braided.state import dumps, loads
 OWN = Linear("own past", "separate", ("bias", "recent", "level", "known"), 10.0)
 TIED = Linear("tied", "tied", ("bias", "recent", "level", "near", "mean", "seasons", "phases", "known"))
 FEW = Auto((OWN, TIED))  # of the members, so that tests are quick
+AHEAD = Auto(tuple(replace(member, looks_ahead=True) for member in FEW.members), horizon=6)
 HEADS = (5, 20, 100, 200)
-FULL = default_members(n_seasons=2, is_short=True, n_alike=3, are_many=False)
+FULL = default_members(n_seasons=2, is_short=True, n_alike=3, are_few=True, are_many=False)
 STARTS = {  # the first time, and the step
     "hourly": ("2024-03-28T00", "h"),
     "daily": ("2024-01-01", "D"),
@@ -54,7 +57,7 @@ def alone(member):
 def same(one, other):
     """Insist that forecasts are the same to the bit."""
     assert one.tasks == other.tasks
-    for name in ("times", "actual", "forecast", "low", "high"):
+    for name in ("times", "horizons", "actual", "forecast", "low", "high"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 

@@ -55,7 +55,7 @@ def test_a_run_says_what_it_read_whether_sharing_pays_and_where_things_are(finis
         assert text in printed
     out = folder / "braided-run"
     frame = pd.read_parquet(out / "forecasts.parquet")
-    assert list(frame) == ["time", "stream", "actual", "forecast", "low", "high"]
+    assert list(frame) == ["stream", "time", "horizon", "forecast", "low", "high", "actual"]
     assert (out / "index.html").read_text("utf-8").startswith("<!doctype html>")
     assert isinstance(bd.load(out / "model.braided"), bd.forecasting.LearnerEngine)
 
@@ -91,8 +91,8 @@ def test_a_saved_model_forecasts_the_next_round(finished, tmp_path):
     assert learned.returncode == 0, learned.stderr
     assert "learned 100 rounds, up to 2012-01-02 17:35" in learned.stderr
     lines = learned.stdout.splitlines()
-    assert lines[0] == "time,stream,forecast,low,high"
-    assert lines[1].startswith("2012-01-02T17:40:00,site 1,")
+    assert lines[0] == "stream,time,horizon,forecast,low,high"
+    assert lines[1].startswith("site 1,2012-01-02T17:40:00,1,")
     assert bd.load(tmp_path / "later.braided").rounds == 500
     last = pd.read_csv(more)
     last[:-1].to_csv(tmp_path / "short.csv", index=False)  # without the last value of the last round
@@ -128,7 +128,7 @@ def test_parameters_are_tuned_once_and_used_later(tmp_path):
     choice = json.loads((tmp_path / "t.json").read_text())
     loaded = bd.load(tmp_path / "out" / "model.braided")
     assert loaded.learner.penalty == choice["best"]["parameters"]["penalty"]
-    assert (tmp_path / "out" / "forecasts.csv").read_text().startswith("time,stream,actual,forecast,low,high\n")
+    assert (tmp_path / "out" / "forecasts.csv").read_text().startswith("stream,time,horizon,forecast,low,high,actual\n")
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_lines_in_forecasts_out(tmp_path):
     assert done.returncode == 0, done.stderr
     made = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(made) == 59 * 4
-    assert set(made[-1]) == {"time", "stream", "forecast", "low", "high"}
+    assert set(made[-1]) == {"stream", "time", "horizon", "forecast", "low", "high"}
     assert "line 101 is not JSON" in done.stderr
     assert "As given: MT-WRLS (forgetting 1, penalty 10, ridge 0.1)." in done.stderr
     assert "ended after 241 lines, 1 bad; " in done.stderr
@@ -246,7 +246,7 @@ def test_a_bad_line_may_be_fatal(tmp_path):
     assert (
         done.stderr.splitlines()[-1] == "braided: wind at line 91 is 'calm': write a number, or NA where it is missing"
     )
-    assert done.stdout.startswith("time,stream,forecast,low,high\n")
+    assert done.stdout.startswith("stream,time,horizon,forecast,low,high\n")
 
 
 def fed(monkeypatch, capsys, lines, *arguments):
@@ -278,7 +278,7 @@ def test_a_run_that_is_killed_politely_goes_on_to_the_same_bytes(tmp_path, monke
     assert code == 0
     what = "30 rounds to 2012-01-01 02:25" if form == "json" else "5 rounds of the warm-up to 2012-01-01 00:20"
     assert f"continuing from {tmp_path / 'model'} (--fresh starts again): {what}" in said
-    header = "time,stream,forecast,low,high\n" if form == "csv" else ""
+    header = "stream,time,horizon,forecast,low,high\n" if form == "csv" else ""
     assert printed + more.removeprefix(header) == expected
     assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
 

@@ -41,7 +41,7 @@ def test_the_file_holds_the_forecasts_of_a_forecaster(finished):
     expected.advance(panel.times[:80], panel.values[:80], panel.tasks, record=False)
     made = expected.advance(panel.times[80:], panel.values[80:], panel.tasks)
     frame = pd.read_parquet(done.forecasts)
-    assert list(frame) == ["time", "stream", "actual", "forecast", "low", "high"]
+    assert list(frame) == ["stream", "time", "horizon", "forecast", "low", "high", "actual"]
     np.testing.assert_array_equal(frame.time.to_numpy(), made.times)
     assert frame.stream.tolist() == made.tasks
     for name in ("actual", "forecast", "low", "high"):
@@ -54,7 +54,7 @@ def test_csv_and_parquet_say_the_same(finished, tmp_path):
     other = go(tmp_path, folder / "table.csv", suffix="csv")
     one, two = pd.read_parquet(done.forecasts), pd.read_csv(other.forecasts, parse_dates=["time"])
     pd.testing.assert_frame_equal(one, two, check_dtype=False)
-    assert other.forecasts.read_text().splitlines()[1].startswith("2012-01-01 06:40:00,site 2,")
+    assert other.forecasts.read_text().splitlines()[1].startswith("site 2,2012-01-01 06:40:00,1,")
     for path in (done.forecasts, other.forecasts):
         last = tail(path, 50)
         np.testing.assert_array_equal(last["forecast"], one["forecast"].to_numpy()[-50:])
@@ -252,8 +252,9 @@ def test_lines_are_json_or_csv():
     made = forecaster.ahead()
     row = json.loads(as_json(next(lines_of(made))))
     assert row == {
-        "time": "2012-01-02T09:20:00",
         "stream": "site 1",
+        "time": "2012-01-02T09:20:00",
+        "horizon": 1,
         "forecast": made.forecast[0],
         "low": made.low[0],
         "high": made.high[0],
@@ -261,7 +262,7 @@ def test_lines_are_json_or_csv():
     made.low[0] = np.nan
     made = made._replace(names=("a, b", *made.names[1:]))
     line = next(lines_of(made))
-    assert as_csv(line).startswith('2012-01-02T09:20:00,"a, b",')
+    assert as_csv(line).startswith('"a, b",2012-01-02T09:20:00,1,')
     assert json.loads(as_json(line))["low"] is None
 
 
@@ -279,7 +280,7 @@ def test_a_task_that_was_left_out_stays_out_tomorrow():
     forecaster, made = run_in_memory(frame, Settings(("mt-wrls",), lags=3, without=("site 2",), **GIVEN))
     learn(forecaster, open_rounds(panel))
     assert "site 2" not in forecaster.columns
-    assert list(pd.DataFrame(made.columns())) == ["time", "stream", "actual", "forecast", "low", "high"]
+    assert list(pd.DataFrame(made.columns())) == ["stream", "time", "horizon", "forecast", "low", "high", "actual"]
 
 
 def test_a_model_is_not_saved_over_the_one_it_starts_from(tmp_path):
@@ -398,8 +399,8 @@ def test_times_with_offsets_are_written_as_utc(tmp_path):
     assert str(times.dt.tz) == "UTC"
     assert times[0] == frame.index[20]
     text = go(tmp_path / "csv", tmp_path / "table.csv", suffix="csv").forecasts.read_text().splitlines()[1]
-    assert text.startswith("2024-01-01 19:00:00Z,a,")
-    assert next(lines_of(done.forecaster.ahead(), is_utc=True))[0] == "2024-01-05T03:00:00Z"
+    assert text.startswith("a,2024-01-01 19:00:00Z,1,")
+    assert next(lines_of(done.forecaster.ahead(), is_utc=True))[1] == "2024-01-05T03:00:00Z"
     assert tail(tmp_path / "csv" / "forecasts.csv", 3)["time"].dtype.kind == "M"
     naive = frame.tz_localize(None)
     with pytest.raises(bd.InputError, match="has times without, the model has learned times with UTC offsets"):

@@ -7,6 +7,7 @@ import pytest
 
 import braided as bd
 from braided.forecasting import Clock, Engine
+from braided.forecasting.auto.pending import Pending
 from braided.report import Summary, in_words, write_run_report
 from braided.report.run.kinds import report_of
 from braided.runs import Live, Settings, load_forecaster, run, run_in_memory
@@ -28,6 +29,7 @@ class Still(Engine):
         super().__init__((), np.empty(0), contenders=CONTENDERS, **given)
         self._clock, self._samples, self._joined = clock, 0, ()
         self._last, self._change = np.empty(0), np.empty(0)
+        self._pending = Pending(1, self.coverage)
 
     @property
     def tasks(self):
@@ -45,6 +47,7 @@ class Still(Engine):
         for task in new:
             self._join(task, 2.0)
             self._joined += (task,)
+        self._pending.meet(len(new))
         room = np.full(len(new), np.nan)
         self._last, self._change = np.append(self._last, room), np.append(self._change, np.zeros(len(new)))
 
@@ -57,7 +60,9 @@ class Still(Engine):
         last, actual, change = self._last[places].copy(), values[places], self._change[places].copy()
         error = actual - last - change
         rows = np.zeros(len(places), np.int64)
-        widths = self._widths(error, np.empty(0), places, rows)
+        forecast, last_known = (one[None, None] for one in (self._last + self._change, self._last))
+        given = self._pending.advance(forecast, last_known, last_known, self.record.scale, values[None])
+        widths = given.width[0, 0, places]
         if record:
             inside = np.where(np.isnan(widths), np.nan, np.abs(error) <= widths)
             both = np.stack([error, actual - last], axis=1) / self.record.scale[places, None]
@@ -70,7 +75,7 @@ class Still(Engine):
 
     def _ahead(self, stamp):
         places = np.flatnonzero(~np.isnan(self._last))
-        widths, stamps = self._widths_ahead(np.empty(0), places), np.full(len(places), stamp)
+        widths, stamps = self._pending.ahead(self.record.scale)[0, places], np.full(len(places), stamp)
         return self._forecasts(stamps, places, np.full(len(places), np.nan), self._last, self._change[places], widths)
 
     def _outward(self, levels, places):
@@ -81,13 +86,14 @@ class Still(Engine):
 
     def dump(self):
         common = super().dump()
-        return common | {"parts": common["parts"] | {"clock": self._clock}}
+        return common | {"parts": common["parts"] | {"clock": self._clock}, "pending": self._pending.dump()}
 
     @classmethod
     def restore(cls, dumped):
         engine = cls(**dumped["parts"])
         engine._joined = tuple(dumped["state"]["columns"])
         engine._resume(dumped["state"])
+        engine._pending.restore(dumped["pending"], len(engine.columns))
         engine._insist_sound()
         return engine
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sparse
 
 from braided._compiled.panel import Calendar
+from braided._compiled.targets import Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto import Auto, AutoEngine
 from braided.forecasting.auto.seasons import Seasons
@@ -31,7 +32,7 @@ def test_without_a_season_enough_rounds_are_remembered_for_all_lags(monkeypatch)
     monkeypatch.setattr("braided.forecasting.clipping.clip_features_inplace", lambda *_: None)
     _, values, _ = walks(60, 3)
     view, given, none = view_of(values), np.empty((60, 3, 0)), np.empty((60, 0), np.int64)
-    made = view.describe(calendar_of(60), values, given)
+    made = view.describe(calendar_of(60), values, given, Targets.none(60, 0), Far.fresh(0, 60, 3, 0))
     Z, S = view.units.inward(values), view.graph.similarity
     for r in range(60):
         for t in range(3):
@@ -44,7 +45,8 @@ def test_running_means_of_levels_and_small_scales_after_many_rounds():
     values = np.column_stack([rng.normal(size=1500).cumsum(), rng.normal(size=1500).cumsum()])
     values[700:1100, 1] = values[700, 1]
     view, calendar = view_of(values), calendar_of(1500)
-    made = view.describe(calendar, values, np.empty((1500, 2, 0)))
+    none = Targets.none(1500, 0), Far.fresh(0, 1500, 2, 0)
+    made = view.describe(calendar, values, np.empty((1500, 2, 0)), *none)
     Z = view.units.inward(values)
     assert view.panel.tallies[8, 0] == pytest.approx(Z[-1, 0] - centred(Z, 1499, 0), rel=1e-9)
     assert made.scale[1100, 1] == 0.05
@@ -94,7 +96,7 @@ def test_a_weekend_is_no_gap_for_business_days():
     times = np.append(stamps[0] - DAY, stamps)
     times[-1] += 6 * DAY
     stretch = Surroundings(None, 0).stretch(
-        times, times, np.zeros((n, 1)), np.zeros((n, 1, 0)), Clock.measure(days.astype("datetime64[us]")), True
+        times, times, times[1:, None], np.zeros((n, 1)), np.zeros((n, 1, 0)), Clock.measure(days.astype("datetime64[us]")), True
     )
     assert np.flatnonzero(stretch.is_after_gap).tolist() == [n - 1]
 

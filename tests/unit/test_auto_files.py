@@ -10,7 +10,7 @@ import braided as bd
 from braided.forecasting import Clipping, Clock, Record
 from braided.forecasting.auto import Auto, AutoEngine, Seasons
 from braided.state import dumps, loads
-from tests.auto import FEW, OWN, TIED, insist_sound, walks
+from tests.auto import AHEAD, FEW, OWN, TIED, insist_sound, same, walks
 from tests.model_files import parts_of, signed
 from tests.soak.forged_files import change_array, change_leaf, change_number, move_subtree
 
@@ -99,6 +99,86 @@ SPOILT = {  # what does not fit the rest
 }
 
 
+def engine_ahead(rounds=60, horizon=3, auto=AHEAD):
+    engine = AutoEngine(replace(auto, horizon=horizon))
+    engine.advance(TIMES[:rounds], VALUES[:rounds], TASKS)
+    return engine
+
+
+def other(name):
+    """A part of an engine that forecasts two rounds ahead."""
+    return getattr(engine_ahead(horizon=2), name)
+
+
+def with_horizons(change):
+    """Spoil what forecasts later rounds."""
+    return lambda engine: change(engine.ensemble.horizons)
+
+
+SPOILT_AHEAD = {  # of an engine that forecasts three rounds ahead
+    "the ensemble of a shorter horizon": lambda engine: setattr(engine, "ensemble", other("ensemble")),
+    "the ensemble of the next round": lambda engine: setattr(engine, "ensemble", engine_after(60).ensemble),
+    "pending forecasts of a shorter horizon": lambda engine: setattr(engine, "_pending", other("_pending")),
+    "pending forecasts of more streams": lambda engine: engine._pending.meet(1),
+    "endless pending forecasts": lambda engine: engine._pending.given.forecast.__setitem__((0, 0, 0), np.inf),
+    "fewer intervals": lambda engine: engine._pending.spreads.pop(),
+    "errors below 0": lambda engine: engine._pending.spreads[1].own.__setitem__((0, 0), -1.0),
+    "volatility below 0": lambda engine: engine._pending.spreads[1].common.__setitem__(1, -1.0),
+    "a multiple that is none": lambda engine: engine._pending.spreads[1].common.__setitem__(2, np.nan),
+    "records of fewer horizons": lambda engine: engine.later_records.pop(),
+    "no records of horizons": lambda engine: setattr(engine, "later_records", None),
+    "a longer horizon": lambda engine: setattr(engine, "auto", replace(engine.auto, horizon=4)),
+    "no horizon": lambda engine: setattr(engine, "auto", replace(engine.auto, horizon=1)),
+    "no followers": lambda engine: setattr(engine.ensemble.runners[0]["tied"], "followers", None),
+    "fewer inputs of followers": lambda engine: setattr(
+        engine.ensemble.runners[0]["tied"].followers, "inputs", np.zeros((1, 3, 8))
+    ),
+    "endless gains": lambda engine: engine.ensemble.runners[0]["tied"].followers.gains.__setitem__(0, np.inf),
+    "no filters": with_horizons(lambda horizons: horizons.filters.pop("target")),
+    "filters of other streams": with_horizons(
+        lambda horizons: horizons.filters.update(
+            target=horizons.filters["target"]._replace(weights=horizons.filters["target"].weights[:, :1])
+        )
+    ),
+    "resets below 0": with_horizons(lambda horizons: horizons.filters["target"].resets.__setitem__(0, -1)),
+    "fewer last inputs": with_horizons(lambda horizons: setattr(horizons, "X", horizons.X[:1])),
+    "a phase beyond": with_horizons(lambda horizons: horizons.phases.__setitem__((0, 0), 99)),
+    "no phases": with_horizons(lambda horizons: setattr(horizons, "phases", None)),
+    "gaps as numbers": with_horizons(lambda horizons: setattr(horizons, "are_after_gap", np.zeros(3))),
+    "no gaps": with_horizons(lambda horizons: setattr(horizons, "are_after_gap", None)),
+    "fewer mixtures": with_horizons(lambda horizons: horizons.mixtures.pop()),
+    "other weights": with_horizons(
+        lambda horizons: horizons.mixtures.__setitem__(0, horizons.mixtures[0]._replace(prior=np.ones(2)))
+    ),
+    "fewer sizes": with_horizons(lambda horizons: horizons.clippings.pop()),
+    "sizes of other features": with_horizons(lambda horizons: horizons.clippings.__setitem__(0, Clipping.blank(3, 1))),
+    "means that are none": with_horizons(lambda horizons: horizons.means.__setitem__((0, 0, 0, 0), np.nan)),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT_AHEAD)
+def test_parts_of_later_rounds_that_do_not_fit_together_are_refused(name):
+    engine = engine_ahead()
+    SPOILT_AHEAD[name](engine)
+    insist_refused(engine)
+
+
+def test_the_ensemble_to_compare_with_forecasts_the_next_round_only():
+    engine = engine_ahead(auto=replace(AHEAD, compares=True))
+    assert loads(dumps(engine)).alone.horizons is None
+    engine.alone = engine_ahead(auto=replace(AHEAD, sharing=False)).ensemble
+    insist_refused(engine)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 5, 19, 20, 60, 200, 210])
+def test_forecasts_of_later_rounds_come_back_after_any_number_of_rounds(rounds):
+    engine = engine_ahead(rounds)
+    again = loads(dumps(engine))
+    assert dumps(again) == dumps(engine)
+    rest = TIMES[rounds:], VALUES[rounds:], TASKS
+    same(again.advance(*rest), engine.advance(*rest))
+
+
 @pytest.mark.parametrize("name", SPOILT)
 def test_parts_that_do_not_fit_together_are_refused(name):
     engine = engine_after(60)
@@ -132,9 +212,10 @@ def test_after_the_first_rounds_none_are_kept_and_those_who_wait_have_few_values
 
 
 @pytest.mark.parametrize("rounds", [3, 60, 215])
-def test_a_forged_file_is_refused_or_gives_an_engine_that_works(rounds):
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_a_forged_file_is_refused_or_gives_an_engine_that_works(rounds, horizon):
     """The soak tests do the same with all kinds of models, for longer."""
-    engine = AutoEngine(Auto((OWN,)))
+    engine = AutoEngine(Auto((replace(OWN, looks_ahead=True),), horizon=horizon))
     engine.advance(TIMES[:rounds], VALUES[:rounds], TASKS)
     data, used = dumps(engine), 0
     for number in range(150):

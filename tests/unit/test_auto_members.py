@@ -215,10 +215,11 @@ def test_members_that_can_not_work_are_refused_at_once(make, said):
 @pytest.mark.parametrize("is_short", [False, True])
 @pytest.mark.parametrize("n_seasons", [0, 1, 2])
 @pytest.mark.parametrize("n_alike", [0, 3])
-@pytest.mark.parametrize("are_many", [False, True])
+@pytest.mark.parametrize(("are_few", "are_many"), [(True, False), (False, False), (False, True)])
 @pytest.mark.parametrize("sharing", [False, True])
-def test_default_members_fit_together(is_short, n_seasons, n_alike, are_many, sharing):
-    members = default_members(n_seasons, is_short, n_alike, are_many, sharing)
+def test_default_members_fit_together(is_short, n_seasons, n_alike, are_few, are_many, sharing):
+    members = default_members(n_seasons, is_short, n_alike, are_few, are_many, sharing)
+    assert any(one.looks_ahead for one in members)
     assert Auto(members).members == members
     assert not any(one.plain().is_robust for one in members)
     apart = [one.alone() for one in members]

@@ -98,7 +98,7 @@ def test_where_clocks_change_yesterday_is_found_by_the_clock(change):
     seasons, _, calendar = calendar_of(local, Seasons((144.0, 1008.0), 600_000_000, is_dated=True))
     assert calendar.back[:, 0].tolist() == [0] * 144 + [144] * 156 + after
     hours = local.view("datetime64[us]").astype("datetime64[h]").astype(int) % 24
-    assert (seasons.n_phases, seasons.phases(calendar).tolist()) == (24, hours.tolist())
+    assert (seasons.n_phases, seasons.phases(calendar.phase).tolist()) == (24, hours.tolist())
     rng = np.random.default_rng(0)
     values, cuts = rng.normal(size=(len(times), 2)).cumsum(axis=0), [*range(290, 320), *range(440, 460)]
     engines = [utc(Auto((), timezone="Australia/Melbourne", seasons=(144,))) for _ in range(2)]

@@ -29,6 +29,8 @@ CLIP_ERRORS_AT = 100.0  # s², in s
 FIRST_STEP, STEP_DECAY, SMALLEST_STEP = 0.25, 0.6, 0.02  # of the logarithms
 OWN_STEP, COMMON_STEP = 0.5, 0.7
 LEAST_SQUARE = 1e-280
+LEAST_SCALE, LARGEST_SCALE = 1e-140, 1e150  # s, so that its square is a number above 0
+LARGEST_RELATIVE = 1e100  # units that an error counts for
 
 
 class Spread(NamedTuple):
@@ -47,11 +49,14 @@ def fresh_spread(n_streams: int, horizon: int, log_factor: float) -> Spread:
 
 @compiled
 def scale_of(spread: Spread, unit: Floats, t: int) -> float:
-    """s of a stream; NaN for one without a unit."""
+    """s of a stream; NaN for one without a unit, 0 for one whose unit is 0."""
     own, common = spread
-    if own[SEEN, t] == 0.0:
-        return unit[t] * np.sqrt(common[SQUARE])
-    return np.sqrt(np.sqrt(own[SLOW, t]) * np.sqrt(own[FAST, t])) if unit[t] == unit[t] else np.nan
+    if not unit[t] > 0.0:
+        return unit[t]
+    scale = unit[t] * np.sqrt(common[SQUARE])
+    if own[SEEN, t] > 0.0:
+        scale = np.sqrt(np.sqrt(own[SLOW, t]) * np.sqrt(own[FAST, t]))
+    return min(max(scale, LEAST_SCALE), LARGEST_SCALE)
 
 
 @compiled
@@ -99,7 +104,7 @@ def widths_inplace(
             error, width, scale = errors[i, t], widths[before + i - delay, t], scales[before + i - delay, t]
             if error == error and width == width and scale > 0.0 and unit[t] > 0.0:
                 miss = (1.0 if abs(error) > width else 0.0) - misses
-                relative = error / unit[t]
+                relative = min(abs(error) / unit[t], LARGEST_RELATIVE)
                 square += min(relative * relative, CLIP_ERRORS_AT * common[SQUARE])
                 ratio += learn_error_inplace(own, t, horizon, scale, error, miss)
                 missed += miss

@@ -49,6 +49,7 @@ LEVEL = OWN_LAGS + 1  # columns of the features of the next round
 NEAR_GAP, MEAN_GAP = (feature_groups(0, 0, 0)[name] - 1 for name in ("near, gap", "mean, gap"))
 FAR_FEATURES, FAR_SEASON_FEATURES = 6, 3
 FAR_RULES, FAR_SEASON_RULES = 6, 3
+FAR_OF_OTHERS = slice(4, 6)  # columns that see other streams
 
 
 class Targets(NamedTuple):

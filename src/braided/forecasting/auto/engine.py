@@ -520,6 +520,9 @@ class AutoEngine(Engine):
             raise InputError("there is an ensemble to compare with, or none, but should not")
         if other is not None and (other.n_streams != is_inside or other.sharing):
             raise InputError("the ensemble to compare with is of other streams, or shares")
+        for ensemble, horizon in ((one, self.auto.horizon), (other, 1)):
+            if ensemble is not None and ensemble.views[0].horizon != horizon:
+                raise InputError(f"an ensemble forecasts {ensemble.views[0].horizon} rounds ahead, not {horizon}")
         names = [NO_CHANGE] if one is None or self.rounds < SCORED_FROM else one.names
         expected = (MODEL, *([ALONE] if other and names != [NO_CHANGE] else []), *names)
         if self.record.contenders != expected:

@@ -124,11 +124,12 @@ class Ensemble:
         ensemble._prefer_learners(n_rounds)
         if before is not None and before.names != ensemble.names:
             before = None
+        learns = True, True
         if before is not None:
-            ensemble._take_weights(before)
+            learns = False, not ensemble._take_weights(before)
         size = ensemble.rounds_at_once
         for first in range(0, n_rounds, size):
-            ensemble.advance(head.rows(slice(first, first + size)), learns_weights=before is None)
+            ensemble.advance(head.rows(slice(first, first + size)), learns_weights=learns)
         ensemble.used[:] = 0.0
         return ensemble
 
@@ -173,17 +174,22 @@ class Ensemble:
             for mixture in self.horizons.mixtures:
                 mixture.prior[:] = prior_of(self.horizons.names, n_learners, n_rounds)
 
-    def _take_weights(self, before: Self) -> None:
-        """Go on with the weights of an ensemble with the same members and streams, or fewer streams."""
+    def _take_weights(self, before: Self) -> bool:
+        """Go on with the weights of an ensemble with the same members and streams, or fewer streams.
+
+        Return whether that could be done for later rounds, too: with more streams, other members may look ahead.
+        """
         ratio = before.views[0].units.scale / self.views[0].units.scale[: before.n_streams]
         take_over_inplace(self.mixture, before.mixture, ratio)
-        if self.horizons is not None and before.horizons is not None:
-            self.horizons.take_weights(before.horizons, ratio)
+        if self.horizons is None or before.horizons is None or self.horizons.names != before.horizons.names:
+            return False
+        self.horizons.take_weights(before.horizons, ratio)
+        return True
 
     # Rounds --------------------------------------------------------------------------------------------------------
 
-    def advance(self, rounds: Stretch, learns_weights: bool = True) -> Made:
-        """Forecast each round before it is learned."""
+    def advance(self, rounds: Stretch, learns_weights: tuple[bool, bool] = (True, True)) -> Made:
+        """Forecast each round before it is learned; weights, too, or not: of the next round, and of those after it."""
         calendar, targets, self.positions = self._calendar(rounds)
         described = [
             view.describe(calendar, rounds.values, rounds.given, *targets[view.horizon > 1]) for view in self.views
@@ -195,11 +201,11 @@ class Ensemble:
         changes, followed = self._forecasts(described, calendar, rounds.is_day_off, False, came)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
-        if learns_weights:  # from every value, after a missing one too
+        if learns_weights[0]:  # from every value, after a missing one too
             mix_inplace(self.mixture, changes, levels - plain.last, mixed)
         later = None
         if self.horizons is not None and came is not None:
-            later = self.horizons.advance(*targets[True], followed, came, learns_weights)
+            later = self.horizons.advance(*targets[True], followed, came, learns_weights[1])
         return self._made(plain.last, changes, mixed, later)
 
     def ahead(self, rounds: Stretch) -> Made:

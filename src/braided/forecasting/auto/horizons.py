@@ -24,7 +24,7 @@ import numpy as np
 from braided._compiled.delayed import DelayedFilters, delayed_inplace, fresh_delayed, with_stream
 from braided._compiled.mixture import COMMON_SHARE, RATE, SEEN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
-from braided._compiled.targets import FAR_RULES, Far, Targets
+from braided._compiled.targets import FAR_OF_OTHERS, FAR_RULES, Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.members import ROBUST
 from braided.forecasting.auto.seasons import Seasons
@@ -96,7 +96,7 @@ class Horizons:
         are_few: bool,
     ) -> None:
         self.n, self.seasons, self.followed, self.n_streams = horizon - 1, seasons, tuple(followed), n_streams
-        self.is_robust = any(followed.values())
+        self.is_robust, self.sharing = any(followed.values()), sharing
         by_phase = OWN_PHASES if are_few else PHASES
         self.members = [one for one in (TARGET, by_phase) if followed and (seasons.lengths or not one.by_phase)]
         names = self._rule_names
@@ -171,6 +171,8 @@ class Horizons:
 
     def _clip(self, far: Far, n: int, learns: bool) -> None:
         streams = np.tile(np.arange(self.n_streams), n)
+        if not self.sharing:
+            far.X[:, -n:, :, FAR_OF_OTHERS] = 0.0
         for k in range(self.n):
             self.clippings[k].clip_inplace(far.X[k, -n:].reshape(n * self.n_streams, -1), streams, learns)
 
