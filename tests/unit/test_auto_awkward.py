@@ -96,7 +96,13 @@ def test_a_weekend_is_no_gap_for_business_days():
     times = np.append(stamps[0] - DAY, stamps)
     times[-1] += 6 * DAY
     stretch = Surroundings(None, 0).stretch(
-        times, times, times[1:, None], np.zeros((n, 1)), np.zeros((n, 1, 0)), Clock.measure(days.astype("datetime64[us]")), True
+        times,
+        times,
+        times[1:, None],
+        np.zeros((n, 1)),
+        np.zeros((n, 1, 0)),
+        Clock.measure(days.astype("datetime64[us]")),
+        True,
     )
     assert np.flatnonzero(stretch.is_after_gap).tolist() == [n - 1]
 

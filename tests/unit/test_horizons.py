@@ -121,7 +121,7 @@ def test_what_is_forecast_ahead_is_what_later_rounds_report(times, given, is_utc
     engine, promised, kept = utc(auto) if is_utc else AutoEngine(auto), {}, 0
     for row, time in enumerate(times):
         made = engine.advance(times[[row]], values[[row]], tasks)
-        for time, h, task, *numbers in zip(  # noqa: B020, PLW2901
+        for time, h, task, *numbers in zip(
             made.times, made.horizons.tolist(), made.tasks, made.forecast, made.low, made.high, strict=True
         ):
             if (row, h, task) in promised:
@@ -131,9 +131,14 @@ def test_what_is_forecast_ahead_is_what_later_rounds_report(times, given, is_utc
                 kept += 1
         following = engine.ahead()
         assert (following.times[:-1] <= following.times[1:]).all()
-        for time, h, task, *numbers in zip(  # noqa: B020, PLW2901
-            following.times, following.horizons.tolist(), following.tasks, following.forecast, following.low,
-            following.high, strict=True,
+        for time, h, task, *numbers in zip(
+            following.times,
+            following.horizons.tolist(),
+            following.tasks,
+            following.forecast,
+            following.low,
+            following.high,
+            strict=True,
         ):
             promised[row + h, h, task] = time, *numbers
     assert kept > 0.9 * (len(times) - H) * H * 3 * 0.95
@@ -238,7 +243,7 @@ def broken_at(rounds, monkeypatch):
     """Let tied learners break down at the third stream of some rounds, which they then learn not at all."""
     progressive = MTWRLS.progressive
 
-    def breaking(self, X, y, tasks, *, rounds=None, weights=None, gains=None, **given):  # noqa: PLR0913
+    def breaking(self, X, y, tasks, *, rounds=None, weights=None, gains=None, **given):
         places = np.flatnonzero(np.isin(rounds, broken)) if self.samples else np.empty(0, int)
         if not len(places):
             return progressive(self, X, y, tasks, rounds=rounds, weights=weights, gains=gains, **given)
