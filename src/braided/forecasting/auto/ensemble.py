@@ -235,7 +235,6 @@ class Ensemble:
 
     def _made(self, last: Floats, changes: Floats, mixed: Mixed, later: Later | None) -> Made:
         view = self.views[0]
-        scale = view.units.scale
         forecast = view.outward(last + mixed.mean)
         if later is None:
             later = Later(*np.empty((2, 0, *last.shape)))
