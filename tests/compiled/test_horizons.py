@@ -15,7 +15,7 @@ from braided._compiled.delayed import (
     innovation_inplace,
     with_stream,
 )
-from braided._compiled.mixture import COMMON, OWN, Mixture, fresh_mixture, take_over_inplace
+from braided._compiled.mixture import COMMON, OWN, SEEN, Mixture, fresh_mixture, take_over_inplace
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.panel import RULES, Described, fresh_panel
 from braided._compiled.rls_step import FOLD
@@ -279,30 +279,31 @@ def delayed_problem(missing, delay):
 
 
 def mixed_ahead(mixture, delay, forecasts, y, cuts=(), learns=True):
-    """Forecasts and typical errors (n, T), and means (p + n, 2, T), in pieces."""
+    """Forecasts (n, T), and means (p + n, 2, T), in pieces."""
     before = np.full((delay, *forecasts.shape[1:]), np.nan)
     forecasts, means = np.concatenate([before, forecasts]), np.zeros((delay + len(y), 2, T))
-    mean, deviation = np.full((2, *y.shape), np.nan)
+    mean = np.full(y.shape, np.nan)
     for first, end in zip([0, *cuts], [*cuts, len(y)], strict=True):
         rows, part = slice(first, delay + end), slice(first, end)
-        mix_inplace(mixture, delay, forecasts[rows], means[rows], y[part], learns, mean[part], deviation[part])
-    return mean, deviation, means
+        mix_inplace(mixture, delay, forecasts[rows], means[rows], y[part], learns, mean[part])
+    return mean, means
 
 
 @pytest.mark.parametrize(("missing", "delay", "shared"), [(0.0, 1, 0.5), (0.4, 3, 0.2), (0.9, 2, 0.5), (0.4, 2, 0.0)])
 def test_the_mixture_of_later_rounds_is_that_of_the_loop(missing, delay, shared):
     forecasts, y = delayed_problem(missing, delay)
-    found = mixed_ahead(fresh_mixture(PRIOR, T, shared), delay, forecasts, y)
-    expected = obvious_mixture(forecasts, y, PRIOR, shared, delay)
-    for one, two in zip(found, expected[:2], strict=False):
-        np.testing.assert_allclose(one, two, rtol=1e-11, atol=1e-11)
+    mixture = fresh_mixture(PRIOR, T, shared)
+    mean, _ = mixed_ahead(mixture, delay, forecasts, y)
+    expected, squares, _ = obvious_mixture(forecasts, y, PRIOR, shared, delay)
+    np.testing.assert_allclose(mean, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(mixture.errors[:SEEN], squares, rtol=1e-11, atol=1e-11)
 
 
 def test_the_mixture_of_forecasts_that_are_learned_at_once_is_that_of_the_next_round():
     forecasts, y = problem(0.4)
     one, other = (fresh_mixture(PRIOR, T) for _ in range(2))
-    (mean, deviation, _), expected = mixed_ahead(one, 0, forecasts, y), mixed_by(other, forecasts, y)
-    for a, b in ((mean, expected.mean), (deviation, expected.deviation), *zip(one, other, strict=True)):
+    (mean, _), expected = mixed_ahead(one, 0, forecasts, y), mixed_by(other, forecasts, y)
+    for a, b in ((mean, expected.mean), *zip(one, other, strict=True)):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
@@ -319,11 +320,10 @@ def test_a_mixture_that_does_not_learn_stays_as_it_is():
     mixture = fresh_mixture(PRIOR, T, 0.2)
     mixed_ahead(mixture, 2, forecasts, y)
     before = Mixture(*(array.copy() for array in mixture))
-    mean, deviation, means = mixed_ahead(mixture, 2, forecasts, y, learns=False)
+    mean, means = mixed_ahead(mixture, 2, forecasts, y, learns=False)
     for one, two in zip(mixture, before, strict=True):
         np.testing.assert_array_equal(one, two)
     np.testing.assert_allclose(mean, 0.8 * means[2:, OWN] + 0.2 * means[2:, COMMON], rtol=1e-12)
-    np.testing.assert_array_equal(deviation, np.sqrt(np.broadcast_to(before.errors[OWN], deviation.shape)))
     expected = mixed_by(mixture, forecasts[:1], y[:1]).mean
     np.testing.assert_allclose(mean[:1], expected, rtol=1e-12)
 

@@ -100,13 +100,13 @@ def obvious_scales(Z, calendar, r, t):
 
 
 def obvious_mixture(forecasts, y, prior, shared=0.5, delay=0):
-    """Forecasts (n, T), typical errors (n, T) and weights (n, T, K) of a mixture of members' forecasts (n, T, K).
+    """Forecasts (n, T), last typical squares (2, T), weights (n, T, K) of a mixture of members' forecasts (n, T, K).
 
     Row i of y belongs to the forecasts that were made `delay` rows before.
     """
     n, T, K = forecasts.shape
     E, V, L = np.zeros((3, T + 1, K))
-    squares, made, deviations, used = np.ones((2, T)), np.empty((n, T)), np.empty((n, T)), np.zeros((n, T, K))
+    squares, made, used = np.ones((2, T)), np.empty((n, T)), np.zeros((n, T, K))
     both, there = np.zeros((n, T, 2)), ~np.isnan(forecasts)  # by own and by common weights
 
     def rates(row):
@@ -129,7 +129,6 @@ def obvious_mixture(forecasts, y, prior, shared=0.5, delay=0):
             both[i, t] = [share @ f for share in shares]
             used[i, t] = (1.0 - shared) * shares[0] + shared * shares[1]
             made[i, t] = used[i, t] @ f
-            deviations[i, t] = np.sqrt(squares[0, t])
             if np.isnan(y[i, t]):
                 continue
             awake, f = there[then, t], np.nan_to_num(forecasts[then, t])
@@ -148,4 +147,4 @@ def obvious_mixture(forecasts, y, prior, shared=0.5, delay=0):
             mean = np.zeros(K)
             mean[some] = np.nanmean(common[:, some], axis=0)
             learn(T, mean, some)
-    return made, deviations, used
+    return made, squares, used

@@ -212,7 +212,6 @@ class Mixed(NamedTuple):
     """Forecasts of n rounds by the mixture."""
 
     mean: Floats  # (n, T)
-    deviation: Floats  # (n, T) typical error of the stream's own weights so far
     weights: Floats  # (n, K) of each member, mean over the streams
     by_stream: Floats  # (T, K) of each member, summed over the rounds
 
@@ -240,7 +239,6 @@ def progressive_inplace(mixture: Mixture, forecasts: Floats, y: Floats, mixed: M
         mixed.weights[i] = 0.0
         for t in range(T):
             mixed.mean[i, t] = (1.0 - shared) * mean[OWN, t] + shared * mean[COMMON, t]
-            mixed.deviation[i, t] = np.sqrt(mixture.errors[OWN, t])
             shares[:] = 0.0
             share_out_inplace(weights[t], forecasts[i, t], 1.0 - shared, shares)
             share_out_inplace(weights[T], forecasts[i, t], shared, shares)
@@ -259,7 +257,6 @@ def delayed_inplace(
     y: Floats,
     learns: bool,
     mean: Floats,
-    deviation: Floats,
 ) -> None:
     """Combine forecasts of several rounds ahead, each of which is learned when its target comes.
 
@@ -272,6 +269,5 @@ def delayed_inplace(
         combine_inplace(mixture, forecasts[p + i], weights, means[p + i])
         for t in range(T):
             mean[i, t] = (1.0 - shared) * means[p + i, OWN, t] + shared * means[p + i, COMMON, t]
-            deviation[i, t] = np.sqrt(mixture.errors[OWN, t])
         if learns:
             learn_inplace(mixture, forecasts[p + i - delay], means[p + i - delay], y[i], regrets)

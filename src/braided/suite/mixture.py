@@ -17,8 +17,8 @@ def mixture_of(forecasts: Floats, target: Floats) -> Floats:
     (True, True)
     """
     K, n, T = forecasts.shape
-    mean, deviation = np.zeros((2, n, T))
-    mixed = Mixed(mean, deviation, np.zeros((n, K)), np.zeros((T, K)))
+    mean = np.zeros((n, T))
+    mixed = Mixed(mean, np.zeros((n, K)), np.zeros((T, K)))
     members = np.ascontiguousarray(np.moveaxis(forecasts, 0, 2))
     progressive_inplace(fresh_mixture(np.full(K, 1.0 / K), T), members, np.ascontiguousarray(target), mixed)
     return mean

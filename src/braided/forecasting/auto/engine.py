@@ -281,7 +281,7 @@ class AutoEngine(Engine):
             record.scale[new] = self.ensemble.views[0].units.scale[len(self.places) - len(new) :]
         self.measured_on, self.n_measured = self.rounds, len(self.places)
         groups = find_copies(stretch.values, self.ensemble.graph)
-        self.copies = tuple(tuple(self.places[list(group)].tolist()) for group in groups)
+        self.copies = tuple(sorted(tuple(sorted(self.places[list(group)].tolist())) for group in groups))
         self._begin_scores()
 
     def _by_name(self, places: Ints) -> Ints:

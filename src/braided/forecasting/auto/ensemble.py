@@ -50,7 +50,6 @@ class Made(NamedTuple):
     """Forecasts of n rounds, in the values' units, and those of all members."""
 
     forecast: Floats  # (n, T) NaN before a stream's first value
-    deviation: Floats  # (n, T) typical error so far
     last: Floats  # (n, T) last known value
     members: Floats  # (n, T, K) changes that members and rules forecast, in units
     weights: Floats  # (n, K) mean over the streams
@@ -232,18 +231,15 @@ class Ensemble:
         return calendar, ahead, known[-len(self.views[0].panel.levels) :]
 
     def _mixed(self, n: int, n_streams: int, n_members: int) -> Mixed:
-        mean, deviation = np.zeros((2, n, n_streams))
-        return Mixed(mean, deviation, np.zeros((n, n_members)), self.used)
+        return Mixed(np.zeros((n, n_streams)), np.zeros((n, n_members)), self.used)
 
     def _made(self, last: Floats, changes: Floats, mixed: Mixed, later: Later | None) -> Made:
         view = self.views[0]
-        scale = view.units.scale
         forecast = view.outward(last + mixed.mean)
         if later is None:
-            later = Later(*np.empty((3, 0, *last.shape)))
+            later = Later(*np.empty((2, 0, *last.shape)))
         mean, naive = (view.outward(last + change) for change in (later.mean, later.naive))
-        later = Later(mean, later.deviation * scale, naive)
-        return Made(forecast, mixed.deviation * scale, view.outward(last), changes, mixed.weights, later)
+        return Made(forecast, view.outward(last), changes, mixed.weights, Later(mean, naive))
 
     def _forecasts(
         self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool, came: Came | None

@@ -66,7 +66,6 @@ class Later(NamedTuple):
     """Forecasts of n rounds for h = 2 … H, as changes from the last known level."""
 
     mean: Floats  # (H − 1, n, T)
-    deviation: Floats  # (H − 1, n, T) typical error so far
     naive: (
         Floats  # (H − 1, n, T) by the value one or more of the shortest season before; by the last one without a season
     )
@@ -199,12 +198,12 @@ class Horizons:
         new = forecasts[:, self.n :]
         new[~(np.abs(new) <= LARGEST_LEVEL)] = np.nan
         means = np.concatenate([self.means, np.empty((self.n, n, 2, self.n_streams))], axis=1)
-        mean, deviation = np.empty((2, *came.moves.shape))
+        mean = np.empty(came.moves.shape)
         for k, mixture in enumerate(self.mixtures):
             y = np.ascontiguousarray(came.moves[k])
-            mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns_weights, mean[k], deviation[k])
+            mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns_weights, mean[k])
         naive = np.nan_to_num(far.rules[:, -n:, :, FAR_RULES]) if self.seasons.lengths else np.zeros(mean.shape)
-        return Later(mean, deviation, naive), forecasts, means
+        return Later(mean, naive), forecasts, means
 
     @property
     def resets(self) -> int:
