@@ -366,7 +366,7 @@ class Intervals:
         for first, end in zip([0, *cuts], [*cuts, self.n], strict=True):
             rows = slice(first, self.delay + end)
             given = widths[rows], scales[rows], self.errors[first:end]
-            widths_inplace(self.spread, self.delay, self.unit, *given, 0.2)
+            widths_inplace(self.spread, self.delay, self.unit, np.arange(len(self.unit)), *given, 0.2)
         return scales[self.delay :], widths[self.delay :]
 
 
@@ -388,10 +388,10 @@ def test_intervals_in_pieces_give_the_same_bits(cuts):
 
 def test_intervals_of_constant_streams_shrink_and_do_not_vanish():
     spread, (widths, scales) = fresh_spread(2, 1, 0.0), np.empty((2, 500, 2))
-    widths_inplace(spread, 0, np.ones(2), widths, scales, np.zeros((500, 2)), 0.1)
+    widths_inplace(spread, 0, np.ones(2), np.arange(2), widths, scales, np.zeros((500, 2)), 0.1)
     assert (np.diff(widths, axis=0) < 0.0).all()
     spread.own[[SLOW, FAST]] = 1e-279
-    widths_inplace(spread, 0, np.ones(2), widths, scales, np.zeros((500, 2)), 0.1)
+    widths_inplace(spread, 0, np.ones(2), np.arange(2), widths, scales, np.zeros((500, 2)), 0.1)
     np.testing.assert_array_equal(spread.own[[FAST]], 1e-280)
     assert (scales > 0.0).all()
 
@@ -401,7 +401,7 @@ def test_intervals_without_bounds_or_units_learn_nothing(unit, log_factor):
     spread = fresh_spread(1, 1, log_factor)
     before = [array.copy() for array in spread]
     widths, scales = np.empty((2, 5, 1))
-    widths_inplace(spread, 0, np.array([unit]), widths, scales, np.zeros((5, 1)), 0.1)
+    widths_inplace(spread, 0, np.array([unit]), np.arange(1), widths, scales, np.zeros((5, 1)), 0.1)
     assert not (widths > 0.0).any()
     for one, two in zip(spread, before, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -411,5 +411,5 @@ def test_the_promised_share_is_inside_however_large_errors_become():
     rng = np.random.default_rng(10)
     errors = rng.standard_t(3, (3000, T)) * np.exp(np.sin(np.arange(3000) / 50.0))[:, None]
     widths, scales = np.empty((2, *errors.shape))
-    widths_inplace(fresh_spread(T, 1, 0.0), 0, np.ones(T), widths, scales, errors, 0.1)
+    widths_inplace(fresh_spread(T, 1, 0.0), 0, np.ones(T), np.arange(T), widths, scales, errors, 0.1)
     assert np.abs((np.abs(errors) > widths).mean(axis=0) - 0.1).max() < 0.01

@@ -61,7 +61,9 @@ class Still(Engine):
         error = actual - last - change
         rows = np.zeros(len(places), np.int64)
         forecast, last_known = (one[None, None] for one in (self._last + self._change, self._last))
-        given = self._pending.advance(forecast, last_known, last_known, self.record.scale, values[None])
+        given = self._pending.advance(
+            forecast, last_known, last_known, self.record.scale, values[None], np.arange(len(values))
+        )
         widths = given.width[0, 0, places]
         if record:
             inside = np.where(np.isnan(widths), np.nan, np.abs(error) <= widths)

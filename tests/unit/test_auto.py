@@ -8,7 +8,7 @@ import braided as bd
 from braided.datasets import open_panel
 from braided.forecasting import joined
 from braided.forecasting.auto import Auto, AutoEngine
-from tests.auto import FEW, OWN, insist_sound, late, same, utc, walks
+from tests.auto import AHEAD, FEW, OWN, insist_sound, late, same, utc, walks
 
 # From round to round ------------------------------------------------------------------------------------------------
 
@@ -67,6 +67,27 @@ def test_a_stream_that_is_heard_of_later_is_the_same_to_the_bit():
         part = np.s_[row : row + 1]
         made.append(one_by_one.advance(times[part], values[part, heard], [tasks[place] for place in heard]))
     same(expected, joined(made))
+
+
+@pytest.mark.parametrize("auto", [FEW, AHEAD], ids=["next round", "later rounds"])
+def test_the_order_in_which_streams_are_heard_of_moves_no_bit(auto):
+    times, values, tasks = walks(240, 7, missing=0.05)
+    values = np.where(np.arange(240)[:, None] < 3 * np.arange(6, -1, -1), np.nan, values)  # the last named comes first
+    values[0, 6] = 5.0
+    engines = AutoEngine(auto), AutoEngine(auto)
+    engines[0].advance(times, values, tasks)
+    for row in range(240):
+        heard = [place for place in range(7) if not np.isnan(values[: row + 1, place]).all()]
+        part = np.s_[row : row + 1]
+        engines[1].advance(times[part], values[part, heard], [tasks[place] for place in heard])
+    assert engines[1].tasks == engines[0].tasks[::-1]
+    one, other = (engine.ahead() for engine in engines)
+    for name in ("forecast", "low", "high"):
+        numbers = (
+            dict(zip(zip(made.horizons.tolist(), made.tasks, strict=True), getattr(made, name), strict=True))
+            for made in (one, other)
+        )
+        assert next(numbers) == next(numbers)
 
 
 def test_weights_are_learned_of_a_stream_that_is_there_every_other_round():

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from braided._compiled import compiled
-from braided.types import Floats
+from braided.types import Floats, Ints
 
 SLOW, FAST, SEEN, LOG_FACTOR = range(4)  # of own: mean squares, number of errors, logarithm of the multiple
 SQUARE, VOLATILITY, COMMON_LOG, ROUNDS = range(4)  # of common: mean e² in units, c, logarithm, rounds with an error
@@ -82,13 +82,21 @@ def learn_error_inplace(own: Floats, t: int, horizon: float, scale: float, error
 
 @compiled
 def widths_inplace(
-    spread: Spread, delay: int, unit: Floats, widths: Floats, scales: Floats, errors: Floats, misses: float
+    spread: Spread,
+    delay: int,
+    unit: Floats,
+    order: Ints,
+    widths: Floats,
+    scales: Floats,
+    errors: Floats,
+    misses: float,
 ) -> None:
     """Give forecasts half-widths, round by round, and learn from errors once the values have come.
 
     The last n rows of `widths` and `scales` (m + n, T) are filled. Row i of `errors` (n, T), NaN where there is none,
     belongs to the forecasts of `delay` rows before. `unit` (T,) is a stream's typical change, NaN for no intervals;
-    `misses` the share of values that are to be outside.
+    `order` the streams that have one, in the order in which their errors are added up; `misses` the share of values
+    that are to be outside.
     """
     own, common = spread
     (n, T), horizon = errors.shape, delay + 1.0
@@ -100,7 +108,7 @@ def widths_inplace(
             width = np.exp(own[LOG_FACTOR, t]) * factor * scale
             scales[before + i, t], widths[before + i, t] = scale, width if width < np.inf else np.nan
         square, ratio, missed, count = 0.0, 0.0, 0.0, 0
-        for t in range(T):
+        for t in order:
             error, width, scale = errors[i, t], widths[before + i - delay, t], scales[before + i - delay, t]
             if error == error and width == width and scale > 0.0 and unit[t] > 0.0:
                 miss = (1.0 if abs(error) > width else 0.0) - misses

@@ -349,7 +349,7 @@ class AutoEngine(Engine):
         has_changed = np.logical_or.accumulate(np.vstack([self._has_changed, moves]), axis=0)
         self._has_changed = has_changed[-1]
         forecast = self._outward(np.where(has_changed[:-1], forecast, last), places)
-        given = self._pending.advance(forecast, last, naive, self._unit, values)
+        given = self._pending.advance(forecast, last, naive, self._unit, values, places)
         rows, k, columns = np.nonzero((there & ~np.isnan(given.forecast)).transpose(1, 0, 2))
         middle, widths, zero = given.forecast[k, rows, columns], given.width[k, rows, columns], np.zeros(len(rows))
         found = self._forecasts(stamps[rows], columns, values[rows, columns], middle, zero, widths, k + 1)

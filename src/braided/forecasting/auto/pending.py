@@ -9,7 +9,7 @@ import numpy as np
 
 from braided._compiled.spread import COMMON_LOG, LOG_FACTOR, Spread, fresh_spread, widths_inplace
 from braided.errors import InputError
-from braided.types import Floats
+from braided.types import Floats, Ints
 from braided.validate import insist_numbers
 
 
@@ -47,10 +47,13 @@ class Pending:
             for h, spread in enumerate(self.spreads, 1)
         ]
 
-    def advance(self, forecast: Floats, last: Floats, naive: Floats, unit: Floats, values: Floats) -> Given:
+    def advance(
+        self, forecast: Floats, last: Floats, naive: Floats, unit: Floats, values: Floats, order: Ints
+    ) -> Given:
         """Take up forecasts (H, n, T) made before each of n rounds of `values`; return what was forecast of these.
 
-        `unit` (T,) is NaN for streams that get no intervals.
+        `unit` (T,) is NaN for streams that get no intervals; `order` lists the others, so that no bit depends on the
+        order of the columns.
         """
         n = len(values)
         unknown = np.full(forecast.shape, np.nan)
@@ -60,7 +63,7 @@ class Pending:
         for k, spread in enumerate(self.spreads):
             rows = np.s_[self.horizon - 1 - k : self.horizon - 1 - k + n]  # the forecasts made k rounds before
             errors = values - every.forecast[k, rows]
-            widths_inplace(spread, k, unit, every.width[k], every.scale[k], errors, self.misses)
+            widths_inplace(spread, k, unit, order, every.width[k], every.scale[k], errors, self.misses)
             for array, whole in zip(found, every, strict=True):
                 array[k] = whole[k, rows]
         self.given = Given(*(array[:, n:].copy() for array in every))
@@ -69,9 +72,9 @@ class Pending:
     def ahead(self, unit: Floats) -> Floats:
         """Return half-widths (H, T) of the forecasts of the next rounds; nothing is learned."""
         widths = np.empty((self.horizon, len(unit)))
-        none = np.full((1, len(unit)), np.nan)
+        none, nobody = np.full((1, len(unit)), np.nan), np.empty(0, np.int64)
         for k, spread in enumerate(self.spreads):
-            widths_inplace(spread, 0, unit, widths[k : k + 1], np.empty_like(none), none, self.misses)
+            widths_inplace(spread, 0, unit, nobody, widths[k : k + 1], np.empty_like(none), none, self.misses)
         return widths
 
     def dump(self) -> dict[str, Any]:
