@@ -357,6 +357,7 @@ class Intervals:
         self.errors = rng.standard_t(2, (n, n_streams)) * self.unit * (1.0 + (np.arange(n)[:, None] > 200))
         self.errors[rng.random(self.errors.shape) < 0.2] = self.errors[:delay] = self.errors[50:53] = np.nan
         self.errors[150] = 1e200
+        self.errors[160:170], self.errors[100:130, 1] = 0.0, 0.0  # as of sensors that are stuck
         self.errors[:160, 2::4] = np.nan  # begin late
         self.errors[:, 3::4] = 1.0
         self.spread = fresh_spread(n_streams, delay + 1, 0.5)

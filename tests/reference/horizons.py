@@ -138,10 +138,15 @@ def obvious_spread(errors, unit, delay, misses, log_factor):
             continue
         e, s, miss = errors[i, t], scales[i - delay, t], (np.abs(errors[i, t]) > widths[i - delay, t]) - misses
         own[:, t] = np.where(seen[t] > 0, own[:, t], s**2)
-        seen[t], rounds = seen[t] + 1, rounds + 1
-        for row, memory in zip(own, (0.005, 0.1 / np.sqrt(h)), strict=True):
-            row[t] += np.maximum(memory, 1 / (seen[t] + 2)) * (np.minimum(e**2, 100 * s**2) - row[t])
-        log[t] += 0.5 * np.maximum(0.25 * seen[t] ** -0.6, 0.02) / h * miss
+        seen[t] += 1
+        says = np.abs(e) > 1e-3 * s
+        for row, memory, learns in zip(own, (0.005, 0.1 / np.sqrt(h)), (says, True), strict=True):
+            clipped = np.minimum(e**2, 100 * np.maximum(s, 0.1 * unit[t]) ** 2)
+            row[t] += learns * np.maximum(memory, 1 / (seen[t] + 2)) * (clipped - row[t])
+        log[t] += np.where(says, 0.5 * np.maximum(0.25 * seen[t] ** -0.6, 0.02) / h * miss, 0.0)
+        if not says.any():
+            continue
+        t, e, s, miss, rounds = t[says], e[says], s[says], miss[says], rounds + 1
         square += (np.minimum((e / unit[t]) ** 2, 100 * square).mean() - square) / (rounds + 1)
         memory = max(min(len(t) / (500 * np.sqrt(h)), 0.3), 1 / (rounds + 1))
         c += memory * (np.minimum((e / s) ** 2, 25).mean() - c)

@@ -333,3 +333,17 @@ def test_intervals_of_all_horizons_hold_what_they_promise(noise):
     inside = (made.low <= made.actual) & (made.actual <= made.high)
     for h in (1, 3, 6):
         assert 0.88 <= inside[(made.horizons == h) & (made.times > 100)].mean() <= 0.92
+
+
+def test_intervals_hold_again_soon_after_a_sensor_was_stuck():
+    times, values, tasks = walks(2600, 4, kind="integers")
+    values[1000:2000, 0] = values[999, 0]
+    made = AutoEngine(replace(AHEAD, horizon=2)).advance(times, values, tasks)
+    held = (made.low <= made.actual) & (made.actual <= made.high)
+    for horizon in (1, 2):
+        own, others = (made.horizons == horizon) & (made.places == 0), (made.horizons == horizon) & (made.places > 0)
+        soon, later = ((made.times > first) & (made.times <= first + 200) for first in (2030, 2230))
+        beside = (made.times > 1200) & (made.times <= 2230)
+        assert held[own & soon].mean() > 0.6
+        assert held[own & later].mean() > 0.8
+        assert 0.85 < held[others & beside].mean() < 0.95

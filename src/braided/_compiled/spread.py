@@ -6,7 +6,8 @@ half-width is √c · s times a multiple, whose logarithm is a stream's own and 
 one inside lowers them, so that in the long run the promised share is inside, whatever the noise. The longer the horizon
 h, the smaller the steps, as h forecasts in turn have nearly the same error.
 
-A stream's first errors are judged by those of all streams, in units of its changes.
+A stream's first errors are judged by those of all streams, in units of its changes. An error of next to nothing, as of
+a stream that is constant, makes the fast mean smaller and changes nothing else.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ FIRST_ERRORS = 2.0  # that the errors of all streams count for, in a stream's ow
 COMMON_WINDOW = 500.0  # values of all streams in the mean c; more at longer horizons, by √h
 LARGEST_COMMON_MEMORY = 0.3
 CLIP_SQUARES_AT = 25.0  # s², in c
-CLIP_ERRORS_AT = 100.0  # s², in s
+CLIP_ERRORS_AT = 100.0  # s², in s; or times the square of a tenth of the unit, if that is more
+LEAST_TYPICAL = 0.1  # units, for that
 FIRST_STEP, STEP_DECAY, SMALLEST_STEP = 0.25, 0.6, 0.02  # of the logarithms
 OWN_STEP, COMMON_STEP = 0.5, 0.7
 LEAST_SQUARE = 1e-280
+LEAST_ERROR = 1e-3  # s: less is next to nothing
 LEAST_SCALE, LARGEST_SCALE = 1e-140, 1e150  # s, so that its square is a number above 0
 LARGEST_RELATIVE = 1e100  # units that an error counts for
 
@@ -66,18 +69,17 @@ def step_of(seen: float, horizon: float) -> float:
 
 
 @compiled
-def learn_error_inplace(own: Floats, t: int, horizon: float, scale: float, error: float, miss: float) -> float:
-    """Take up an error of a stream; return e² / s²."""
-    square, typical = error * error, scale * scale
-    first = own[SEEN, t] == 0.0
+def learn_error_inplace(own: Floats, t: int, horizon: float, scale: float, unit: float, error: float) -> None:
+    """Take up an error of a stream in its mean squares; one of next to nothing in the fast one only."""
+    typical, first = scale * scale, own[SEEN, t] == 0.0
+    square = min(error * error, CLIP_ERRORS_AT * max(scale, LEAST_TYPICAL * unit) ** 2)
     own[SEEN, t] += 1.0
     newest = 1.0 / (own[SEEN, t] + FIRST_ERRORS)
     for which, memory in ((SLOW, SLOW_MEMORY), (FAST, FAST_MEMORY / np.sqrt(horizon))):
         before = typical if first else own[which, t]
-        after = before + max(memory, newest) * (min(square, CLIP_ERRORS_AT * typical) - before)
-        own[which, t] = max(after, LEAST_SQUARE)
-    own[LOG_FACTOR, t] += OWN_STEP * step_of(own[SEEN, t], horizon) * miss
-    return min(square / typical, CLIP_SQUARES_AT)
+        if which == FAST or abs(error) > LEAST_ERROR * scale:
+            before += max(memory, newest) * (square - before)
+        own[which, t] = max(before, LEAST_SQUARE)
 
 
 @compiled
@@ -111,12 +113,15 @@ def widths_inplace(
         for t in order:
             error, width, scale = errors[i, t], widths[before + i - delay, t], scales[before + i - delay, t]
             if error == error and width == width and scale > 0.0 and unit[t] > 0.0:
-                miss = (1.0 if abs(error) > width else 0.0) - misses
-                relative = min(abs(error) / unit[t], LARGEST_RELATIVE)
-                square += min(relative * relative, CLIP_ERRORS_AT * common[SQUARE])
-                ratio += learn_error_inplace(own, t, horizon, scale, error, miss)
-                missed += miss
-                count += 1
+                learn_error_inplace(own, t, horizon, scale, unit[t], error)
+                if abs(error) > LEAST_ERROR * scale:
+                    miss = (1.0 if abs(error) > width else 0.0) - misses
+                    own[LOG_FACTOR, t] += OWN_STEP * step_of(own[SEEN, t], horizon) * miss
+                    relative = min(abs(error) / unit[t], LARGEST_RELATIVE)
+                    square += min(relative * relative, CLIP_ERRORS_AT * common[SQUARE])
+                    ratio += min((error / scale) ** 2, CLIP_SQUARES_AT)
+                    missed += miss
+                    count += 1
         if count > 0:
             common[ROUNDS] += 1.0
             newest = 1.0 / (common[ROUNDS] + 1.0)

@@ -12,7 +12,7 @@ from braided.forecasting.holidays import check_region
 from braided.forecasting.zones import check_timezone
 from braided.validate import count, insist_kinds, real
 
-LONGEST_HORIZON = 1000  # rounds
+LONGEST_HORIZON = 200  # rounds; memory grows with its square
 
 
 @final
