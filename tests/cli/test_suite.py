@@ -34,8 +34,8 @@ def test_it_prints_methods_by_panels_and_writes_the_same_into_its_folder(finishe
         assert title in report
     assert "LightGBM" not in printed
     assert (folder / "out" / "index.html").is_file()
-    assert (folder / "out" / "suite.csv").read_text("utf-8").startswith("panel,method,stream,")
-    names = "best-rule,single,run,auto-alone,auto"
+    assert (folder / "out" / "suite.csv").read_text("utf-8").startswith("panel,horizon,method,stream,")
+    names = "best-rule,seasonal-naive,single,run,auto-alone,auto"
     again = f"braided study --suite forecasting --data FILE --methods {names} --timezone Europe/Dublin\n"
     assert again in report
 

@@ -24,7 +24,7 @@ def seen(monkeypatch):
             units, similarity = self.views[0].units, self.graph.similarity
             similarity = similarity.toarray() if self.graph.is_sparse else similarity
             measured = (units.centre, units.scale, similarity, np.array(self.seasons.lengths), self.views[0].alike)
-            known.extend((*row, *measured) for row in zip(made.weights, made.members, made.deviation, strict=True))
+            known.extend((*row, *measured) for row in zip(made.weights, made.members, made.forecast, strict=True))
         return made
 
     monkeypatch.setattr(Ensemble, "advance", watched)

@@ -108,6 +108,38 @@ def test_appended_rows_move_nothing_before_them_with_the_same_cuts(forecast):
     np.testing.assert_allclose(short, forecast(Past(whole, CUTS))[:CHANGED_FROM], rtol=1e-9, atol=1e-9)
 
 
+AHEAD = {
+    "rules": each_rule,
+    "LightGBM": partial(boosted, again=False),
+    "LightGBM, units again": partial(boosted, again=True),
+    "Auto": auto_forecasts,
+    "Auto without sharing": partial(auto_forecasts, sharing=False),
+}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("horizon", [2, 6, 30])
+@pytest.mark.parametrize("forecast", AHEAD.values(), ids=AHEAD)
+def test_no_forecast_of_a_later_round_moves_when_its_future_does(forecast, horizon):
+    once, again = (forecast(Past(one, CUTS, horizon)) for one in (panel(), changed(panel())))
+    same = CHANGED_FROM + horizon
+    np.testing.assert_allclose(once[:same], again[:same], rtol=1e-9, atol=1e-9)
+    assert not np.array_equal(once[same:], again[same:], equal_nan=True)
+
+
+def test_methods_are_compared_at_several_horizons_on_the_same_values(tmp_path):
+    outcomes = run_suite([panel()], ("best-rule", "seasonal-naive", "auto", "single"), horizon=24)
+    assert [one.horizon for one in outcomes] == [1, 3, 6, 12]
+    for one in outcomes:
+        past = Past(panel(), cuts_of(STEPS), one.horizon)
+        np.testing.assert_array_equal(one.cells["auto"].ratios, ratios(past, auto_forecasts(past)))
+        assert one.cells["single"].note == "one step ahead only" * (one.horizon > 1)
+        assert one.cells["seasonal-naive"].note == "value a day ago"
+    page = write_suite_report(outcomes, tmp_path, ["--horizon", "24"]).read_text("utf-8")
+    assert "12 ahead" in page
+    assert "--horizon 24" in page
+
+
 def test_the_runs_of_braided_do_not_look_ahead_either():
     once, again = (run_forecasts(Past(one, cuts_of(STEPS)), ("wrls",)) for one in (panel(), changed(panel())))
     np.testing.assert_array_equal(once[: CHANGED_FROM + 1], again[: CHANGED_FROM + 1])
