@@ -136,10 +136,11 @@ def learn_delayed_inplace(
     penalty, fade, robust = setting
     d, variance, e = x.size, 0.0, y
     for i in range(d):
-        row, total = P[i], 0.0
-        for j in range(d):
-            total += row[j] * x[j]
-        g[i] = total
+        g[i] = 0.0
+    for j in range(d):  # row by row: short sums would be slower
+        row, factor = P[j], x[j]
+        for i in range(d):
+            g[i] += row[i] * factor
     for i in range(d):
         variance += g[i] * x[i]
         e -= w[i] * x[i]

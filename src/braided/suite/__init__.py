@@ -1,4 +1,4 @@
-"""The forecasting suite: braided's forecasters beside rules and other packages, one step ahead, on real panels."""
+"""The forecasting suite: braided's forecasters beside rules and other packages, on real panels."""
 
 from braided.suite.panels import suite_panels
 from braided.suite.past import Past, cuts_of

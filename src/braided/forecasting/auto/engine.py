@@ -384,8 +384,11 @@ class AutoEngine(Engine):
         inside_of = np.full(len(self.columns), -1)
         inside_of[self.places] = np.arange(len(self.places))
         unit = self.ensemble.views[0].units.scale
+        order = np.argsort(found.horizons, kind="stable")
+        order = order[inside_of[found.places[order]] >= 0]
+        ends = np.searchsorted(found.horizons[order], np.arange(self.horizon + 1), side="right")
         for k, record in enumerate(self.records):
-            kept = (found.horizons == k + 1) & (inside_of[found.places] >= 0)
+            kept = order[ends[k] : ends[k + 1]]
             at, columns = rows[kept], found.places[kept]
             places, scale = inside_of[columns], record.scale[columns, None]
             actual, low, high = found.actual[kept], found.low[kept], found.high[kept]

@@ -21,9 +21,15 @@ class Following:
     def __init__(self, filters: Followers, inputs: Floats, gains: Floats) -> None:
         self.filters, self.inputs, self.gains = filters, inputs, gains
 
+    def room(self, n: int) -> Floats:
+        """Return room for the gains of n rounds (n, T, m), after those of the last ones."""
+        gains = np.zeros((len(self.gains) + n, *self.gains.shape[1:]))
+        gains[: len(self.gains)] = self.gains
+        return gains
+
     def advance(self, X: Floats, gains: Floats, changes: Floats, robust: float) -> Floats:
-        """Forecast (K, n, T) from inputs (n, T, d), and learn changes (K, n, T) from earlier ones."""
-        X, gains = np.concatenate([self.inputs, X]), np.concatenate([self.gains, gains])
+        """Forecast (K, n, T) from inputs (n, T, d), and learn changes (K, n, T); gains are in what `room` returned."""
+        X = np.concatenate([self.inputs, X])
         made = np.empty(changes.shape)
         follow_inplace(self.filters, X, gains, changes, robust, True, made)
         n = len(self.inputs)

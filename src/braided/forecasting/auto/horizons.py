@@ -129,9 +129,9 @@ class Horizons:
 
     def room(self, n: int) -> Far:
         """Return room for what n rounds are forecast from, after what the last ones were forecast from."""
-        far = Far.fresh(self.n, self.n + n, self.n_streams, len(self.seasons.lengths))
-        far.X[:, : self.n] = self.X
-        return far
+        blank = Far.fresh(self.n, 0, self.n_streams, len(self.seasons.lengths))
+        rules = np.empty((self.n, self.n + n, *blank.rules.shape[2:]))  # those of earlier rounds are not read
+        return Far(continued(self.X, n), rules)
 
     def came(self, levels: Floats, last: Floats, is_after_gap: Flags) -> Came:
         """Return what came in rounds of levels (n, T), before which `last` (n, T) were known."""
@@ -179,9 +179,9 @@ class Horizons:
         self, far: Far, phases: Ints, followed: dict[str, Floats], came: Came, learns_weights: bool
     ) -> tuple[Later, Floats, Floats]:
         n = came.changes.shape[1]
-        forecasts = np.concatenate([self.forecasts, np.empty((self.n, n, self.n_streams, len(self.names)))], axis=1)
+        forecasts, means = continued(self.forecasts, n), continued(self.means, n)
         for place, name in enumerate(self.followed):
-            forecasts[:, self.n :, :, place] = followed[name]
+            forecasts[:, self.n :, :, place] = sane(followed[name])
         streams = np.arange(self.n_streams)
         for place, member in enumerate(self.members, len(self.followed)):
             by_phase = phases.T[:, :, None] * member.by_phase
@@ -193,11 +193,9 @@ class Horizons:
             setting = np.array([member.penalty, member.forgetting ** (1.0 / samples), ROBUST * self.is_robust])
             made = np.empty(came.changes.shape)
             delayed_inplace(self.filters[member.name], far.X, which, came.changes, setting, made)
-            forecasts[:, self.n :, :, place] = made
-        forecasts[:, self.n :, :, len(self.names) - len(self._rules) :] = far.rules[:, -n:, :, self._rules]
-        new = forecasts[:, self.n :]
-        new[~(np.abs(new) <= LARGEST_LEVEL)] = np.nan
-        means = np.concatenate([self.means, np.empty((self.n, n, 2, self.n_streams))], axis=1)
+            forecasts[:, self.n :, :, place] = sane(made)
+        for place, rule in enumerate(self._rules, len(self.names) - len(self._rules)):
+            forecasts[:, self.n :, :, place] = far.rules[:, -n:, :, rule]
         mean = np.empty(came.moves.shape)
         for k, mixture in enumerate(self.mixtures):
             y = np.ascontiguousarray(came.moves[k])
@@ -266,6 +264,18 @@ class Horizons:
         self.mixtures = [
             restored_mixture(one, mixture) for one, mixture in zip(dumped["mixtures"], self.mixtures, strict=True)
         ]
+
+
+def continued(known: Floats, n: int) -> Floats:
+    """Return an array (K, m, …) with room for n more rows, which hold anything yet."""
+    longer = np.empty((known.shape[0], known.shape[1] + n, *known.shape[2:]))
+    longer[:, : known.shape[1]] = known
+    return longer
+
+
+def sane(forecasts: Floats) -> Floats:
+    """Return forecasts in units, NaN where absurdly large."""
+    return np.where(np.abs(forecasts) <= LARGEST_LEVEL, forecasts, np.nan)
 
 
 def restored_mixture(dumped: Mapping[str, Any], fresh: Mixture) -> Mixture:

@@ -283,8 +283,8 @@ class LinearRunner(Runner):
     def progressive_ahead(self, rounds: Rounds, changes: Floats) -> tuple[Floats, Floats]:
         """Forecast later rounds (H − 1, n, T), too, and learn `changes` (H − 1, n, T), which came from earlier ones."""
         assert self.followers is not None
-        gains = np.zeros((*rounds.y.shape, self.learner.gain_size))
-        made, X = self._progressive(rounds, gains)
+        gains = self.followers.room(len(rounds.y))
+        made, X = self._progressive(rounds, gains[-len(rounds.y) :])
         return made, self.followers.advance(X, gains, changes, ROBUST * self.member.is_robust)
 
     def forecast_ahead(self, rounds: Rounds) -> Floats:

@@ -176,4 +176,7 @@ def _times(outcomes: Sequence[Outcome]) -> Table:
 
 def size_of(outcomes: Sequence[Outcome]) -> str:
     """Say how much was run."""
-    return f"{counted(len(_names(outcomes)), 'method')} on {counted(len({one.name for one in outcomes}), 'panel')}"
+    longest = max(one.horizon for one in outcomes)
+    ahead = "one step ahead" if longest == 1 else f"1 to {longest} steps ahead"
+    panels = counted(len({one.name for one in outcomes}), "panel")
+    return f"{counted(len(_names(outcomes)), 'method')} on {panels}, {ahead}"
