@@ -20,6 +20,7 @@ from braided.runs import Settings, run
 from braided.state import dumps, loads
 from braided.tables import open_rounds
 from braided.tables.panel import Panel
+from tests.auto import walks
 from tests.model_files import parts_of, signed
 
 RULE = "recent mean"
@@ -146,6 +147,17 @@ def test_before_scores_begin_it_says_so(rounds, said):
 def test_streams_that_never_change_have_no_error_to_compare_with():
     engine = learned(panel_of(np.full((40, 2), 7.0)))
     assert in_words(engine)[0] == "Nothing changed after the first 20 rounds, so there is no error to compare with."
+
+
+def test_where_members_change_it_names_the_rounds_before_the_scores():
+    times, values, tasks = walks(230)
+    values = np.abs(values) + 1.0
+    values[150] = -0.5  # members that see growth leave when everything is next measured
+    values[190:] = values[190]
+    engine = AutoEngine(Auto())
+    engine.advance(times, values, tasks)
+    assert engine.record.rounds == 30
+    assert in_words(engine)[0].startswith("Nothing changed after the first 200 rounds")
 
 
 def test_only_streams_that_join_after_the_last_measuring_joined_late():

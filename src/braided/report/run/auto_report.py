@@ -69,12 +69,17 @@ class AutoReport(EngineReport):
 
     @property
     def not_scored(self) -> str:
-        """The first rounds; also those before members came or went, as scores begin anew then."""
-        engine, position = self.engine, self.engine.origin.position
+        """The rounds before scores, which start again if members change."""
+        position = self.engine.origin.position
         if position is not None and position.tuning_end != NEVER:
             return "made before this run"
-        scored = engine.record.rounds
-        return f"of the first {max(SCORED_FROM, engine.rounds - scored) if scored else SCORED_FROM} rounds"
+        return f"of the first {self._unscored:,} rounds"
+
+    @property
+    def _unscored(self) -> int:
+        """The number of rounds before scores."""
+        scored = self.engine.record.rounds
+        return max(SCORED_FROM, self.engine.rounds - scored) if scored else SCORED_FROM
 
     @property
     def method(self) -> Method:
@@ -128,7 +133,7 @@ class AutoReport(EngineReport):
             return [
                 f"No forecast is scored yet: scoring begins after {SCORED_FROM} rounds; learned so far: {rounds:,}."
             ]
-        return [f"Nothing changed after the first {SCORED_FROM} rounds, so there is no error to compare with."]
+        return [f"Nothing changed after the first {self._unscored:,} rounds, so there is no error to compare with."]
 
     def _trouble(self) -> list[str]:
         groups = self.copies
