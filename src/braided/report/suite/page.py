@@ -15,7 +15,7 @@ from braided.suite import SUITE_METHODS, Outcome
 from braided.version import __version__
 
 READING = {
-    "Forecast": "Every value from what was known so many rounds before it, or one: a whole round is forecast before "
+    "Forecast": "Made one round before its value, or as many as the table says. A whole round is forecast before "
     "any of it is learned. A value counts after the first fifth of the rounds, if its stream had a value before.",
     "Against one filter per stream": "What seasons, rules and sharing add to separate filters.",
     "Against Auto without sharing": "What sharing is worth: the same mixture, in which no stream sees another.",
