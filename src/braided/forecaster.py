@@ -17,6 +17,7 @@ A shop chain has a few years of daily sales of each shop. The model learns all o
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -27,12 +28,12 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.forecasting import Engine, Forecasts, Record
-from braided.forecasting.auto import Auto
+from braided.forecasting.auto import Auto, AutoEngine
 from braided.graph import TaskKey, task_keys
-from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, start
+from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, only_auto_knows, start
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
-from braided.tables import Chunk
+from braided.tables import Chunk, Columns
 from braided.types import Floats
 from braided.validate import numbers
 
@@ -50,6 +51,8 @@ class Forecaster:
         the rounds of the first update.
     horizon
         How many rounds ahead to forecast; more than 1 needs Auto.
+    known
+        Names of what is known of a round before it comes, such as prices; needs Auto. `update` and `forecast` take it.
     season
         "auto", the length of a season in rounds, several lengths, or () for none.
     timezone
@@ -72,6 +75,7 @@ class Forecaster:
         *,
         method: str = "auto",
         horizon: int = 1,
+        known: Sequence[str] = (),
         season: float | Sequence[float] | Literal["auto"] = "auto",
         timezone: str | None = None,
         holidays: str | None = None,
@@ -101,6 +105,9 @@ class Forecaster:
             horizon=horizon,
         )
         self.settings = Settings((method,), auto, coverage=interval)
+        self.known = (known,) if isinstance(known, str) else tuple(known)
+        if self.known and not self.settings.is_auto:
+            raise only_auto_knows(self.known)
         self._engine: Engine | None = None
 
     @property
@@ -120,18 +127,21 @@ class Forecaster:
         """The streams that are forecast."""
         return () if self._engine is None else self._engine.tasks
 
-    def update(self, times: Any, values: Any, streams: Any = None) -> Forecasts:
+    def update(self, times: Any, values: Any, streams: Any = None, *, known: Any = None) -> Forecasts:
         """Forecast each value, then learn it, round by round; return the forecasts.
 
         `values` is (rounds, streams), NaN where one is missing, with a time for each round and a name for each stream;
-        or all three are columns of a long table, with a row for each value, in any order within a round.
+        or all three are columns of a long table, with a row for each value, in any order within a round. `known` has a
+        number for each value and each name of what is known ahead: (rounds, streams, names) or (rows, names), without
+        the last dimension if there is one name. Rounds without any value then say what is known of rounds to come.
         """
         times, is_utc = _plain_times(times)
         table = numbers(values, "values")
         if streams is not None and np.size(streams) == 0:
             raise InputError("streams is empty: give the name of each column of values")
+        extras = self._known(known, table.shape)
         if table.ndim == 1:
-            times, table, streams = _wide(times, table, streams)
+            times, table, streams, extras = _wide(times, table, streams, extras)
         names = [streams] if isinstance(streams, str) else streams
         keys = self.streams if names is None else task_keys(names, "stream")
         if not keys:
@@ -141,16 +151,51 @@ class Forecaster:
             raise InputError(f"values has shape {table.shape}: times and streams say {shape}")
         if self._engine is None:
             engine = self._started(times, table, keys, is_utc)
-            made = engine.advance(times, table, keys)
+            made = engine.advance(times, table, keys, extras)
             self._engine = engine  # only now, so that a refused update leaves nothing behind
             return made
         if self._engine.origin.is_utc not in (None, is_utc):
             raise InputError("times with and without UTC offsets are mixed: give the same kind as before")
-        return self._engine.advance(times, table, keys)
+        return self._engine.advance(times, table, keys, extras)
 
-    def forecast(self) -> Forecasts:
-        """Forecast the next rounds, up to the horizon, for every stream that had a value."""
-        return self.engine.ahead()
+    def forecast(self, times: Any = None, known: Any = None, streams: Any = None) -> Forecasts:
+        """Forecast the next rounds, up to the horizon, for every stream that had a value.
+
+        `known` is what is known of rounds to come (rounds, streams, names), with their times; it counts for this call
+        only. What `update` was told of them counts, too. Where something is not known, a warning says so.
+        """
+        engine = self.engine
+        if (times is None) != (known is None):
+            raise InputError("times and known belong together: give both, or neither")
+        before = engine.plan if isinstance(engine, AutoEngine) else None
+        try:
+            if known is not None:
+                plain, _ = _plain_times(times)
+                keys = self.streams if streams is None else task_keys(streams, "stream")
+                extras = self._known(known, (np.size(plain), len(keys)))
+                engine.look_ahead(plain, extras, keys)
+            if said := engine.plan_in_words():
+                warnings.warn(said, stacklevel=2)
+            return engine.ahead()
+        finally:
+            if isinstance(engine, AutoEngine) and before is not None:
+                engine.plan = before
+
+    def _known(self, known: Any, shape: tuple[int, ...]) -> Floats | None:
+        """Return what is known ahead as an array of this shape and one more dimension, of names."""
+        if known is None and self.known:
+            return np.full((*shape, len(self.known)), np.nan)
+        if known is None:
+            return None
+        given = numbers(known, "known")
+        if given.shape == shape and len(self.known) == 1:
+            given = given[..., None]
+        if given.shape != (*shape, len(self.known)):
+            raise InputError(
+                f"known has shape {given.shape}: values and the {len(self.known)} names given to known= say "
+                f"{(*shape, len(self.known))}"
+            )
+        return given
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all."""
@@ -159,13 +204,18 @@ class Forecaster:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Return the forecaster in a file, made by `save` or by `braided run`; it goes on with the same bits."""
-        forecaster = cls()
-        forecaster._engine = load_forecaster(Path(path))
+        engine = load_forecaster(Path(path))
+        columns = engine.origin.columns
+        forecaster = cls(known=() if columns is None else columns.known)
+        forecaster._engine = engine
         return forecaster
 
     def _started(self, times: Any, table: Floats, keys: tuple[TaskKey, ...], is_utc: bool) -> Engine:
         if self.settings.is_auto:
-            engine = fresh_auto(self.settings, SOURCE, None, 0, None)
+            columns = None
+            if self.known:  # their names, for messages and files
+                columns = Columns("time", "stream", "value", self.known, "long", guessed=False, known=self.known)
+            engine = fresh_auto(self.settings, SOURCE, columns, None)
             engine.origin = replace(engine.origin, is_utc=is_utc)
             return engine
         n = round(self.settings.tune * len(times))
@@ -208,10 +258,10 @@ def _parsed(text: str) -> datetime:
         raise InputError(f"times holds {text!r}: give ISO 8601 dates, such as 2024-05-31T10:00") from error
 
 
-def _wide(times: Any, values: Floats, streams: Any) -> tuple[Any, Floats, Any]:
+def _wide(times: Any, values: Floats, streams: Any, extras: Floats | None) -> tuple[Any, Floats, Any, Floats | None]:
     """Return long columns as rounds; a single stream is a column already."""
     if streams is None or isinstance(streams, str) or len(streams) == 1 != len(values):
-        return times, values[:, None], streams
+        return times, values[:, None], streams, None if extras is None else extras[:, None]
     names, places = np.unique(np.asarray(streams), return_inverse=True)
     if len(times) != len(values) or len(places) != len(values):
         raise InputError(f"times, values and streams have {len(times)}, {len(values)} and {len(places)} rows")
@@ -223,4 +273,8 @@ def _wide(times: Any, values: Floats, streams: Any) -> tuple[Any, Floats, Any]:
         when, who = rounds[place // len(names)], names.tolist()[place % len(names)]
         raise InputError(f"stream {who!r} has several values at {when}: give each once")
     table[rows, places] = values
-    return rounds, table, names.tolist()
+    more = None
+    if extras is not None:
+        more = np.full((*table.shape, extras.shape[1]), np.nan)
+        more[rows, places] = extras
+    return rounds, table, names.tolist(), more

@@ -40,6 +40,7 @@ from braided.forecasting import (
     LearnerEngine,
     LiveRounds,
     Origin,
+    Plan,
     Position,
     Record,
     Trial,
@@ -60,7 +61,7 @@ OLDEST_FILE_VERSION = 2
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 Model: TypeAlias = Learner | Engine | LiveRounds
 MAPS = (ELM, Chain, Kernel, Lags, Scale, TaskGraph)
-FORECASTING = (Choice, Clipping, Clock, Columns, Curve, LiveRounds, Origin, Position, Record, Trial, Units)
+FORECASTING = (Choice, Clipping, Clock, Columns, Curve, LiveRounds, Origin, Plan, Position, Record, Trial, Units)
 AUTO = (Auto, Seasons)
 POLICIES = (Directional, Drift, Exponential, HalfLife, Restore)
 PARTS = {part.__name__: part for part in (*MAPS, *FORECASTING, *AUTO, *POLICIES)}

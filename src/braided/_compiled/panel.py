@@ -14,7 +14,8 @@ A feature that is not known is 0. The features stand in this order, so that most
 | mean       | M(D)[−1]; older: M(D)[−2]; gap: M(Z)[−1] − Z[−1]                                         |
 | seasons    | each: Z[−s] − Z[−1], D[−s], D[−s−1], N(D)[−s]                                            |
 | phases     | each season: mean change at this phase of the season so far, the old fading              |
-| known      | what the caller gives: known for the coming round, or last known                         |
+| known      | what the caller gives: further columns as known last, and holidays of the coming round   |
+| planned    | what the caller knows ahead: of the coming round, and of the last one                    |
 | waves      | each season: cos and sin of 2π k · phase                                                 |
 | others     | 1, D[−1] … D[−3], level; and D[−1], D[−2], level of each of the streams most alike       |
 
@@ -116,7 +117,7 @@ class Calendar(NamedTuple):
     is_after_gap: Flags  # (n,)
 
 
-def feature_groups(n_waves: int, n_seasons: int, n_alike: int, n_given: int = 0) -> dict[str, int]:
+def feature_groups(n_waves: int, n_seasons: int, n_alike: int, n_given: int = 0, n_planned: int = 0) -> dict[str, int]:
     """Return where each group of features ends, in order."""
     sizes = {
         "bias": 1,
@@ -132,6 +133,7 @@ def feature_groups(n_waves: int, n_seasons: int, n_alike: int, n_given: int = 0)
         "seasons": SEASON_FEATURES * n_seasons,
         "phases": n_seasons,
         "known": n_given,
+        "planned": n_planned,
         "waves": 2 * n_waves,
         "others": 2 + OTHERS_OWN_LAGS + n_alike * (OTHERS_LAGS + 1),
     }

@@ -18,7 +18,15 @@ from braided.printable import counted
 def forecast(
     model: Annotated[Path, typer.Argument(help="A model that `run` or `live` saved.")],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Files with newer rows, which are learned first; older rows are skipped.")
+        list[str] | None,
+        typer.Argument(
+            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value say what "
+            "is known of rounds to come."
+        ),
+    ] = None,
+    future: Annotated[
+        list[str] | None,
+        typer.Option(help="A file of what is known of rounds to come, with no column of values; may be repeated."),
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Where to save the model after it has learned them.")] = None,
     form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Output format.")] = "table",
@@ -28,11 +36,11 @@ def forecast(
     """Let a saved model learn newer rows, and print its forecasts of the next rounds."""
     from braided.forecasting.clock import time_in_words
     from braided.graph import listed
-    from braided.runs import learn, load_forecaster
+    from braided.runs import learn, learn_ahead, load_forecaster
     from braided.state import save as save_model
 
     insist_folder(save)
-    insist_apart([Path(name) for name in files or ()], [] if save is None else [save])
+    insist_apart([Path(name) for name in (*(files or ()), *(future or ()))], [] if save is None else [save])
     with sole_writer(file=save):
         forecaster = load_forecaster(model)
         if files:
@@ -40,15 +48,19 @@ def forecast(
             try:
                 rounds = opt.open_table(files, sort_rows, **columns)
             except InputError:  # the files may name their columns otherwise
-                rounds = opt.open_table(files, sort_rows, features=columns["features"])
+                rounds = opt.open_table(files, sort_rows, features=columns["features"], known=columns["known"])
             with progress() as advance:
                 learn(forecaster, rounds, advance)
             until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
             print(f"learned {counted(forecaster.rounds - before, 'round')}, up to {until}", file=sys.stderr)
+        if future:
+            learn_ahead(forecaster, opt.open_table(future, sort_rows, **opt.columns_known_ahead(forecaster)))
         if save is not None:
             save_model(forecaster, save)
     made = forecaster.ahead()
     silent = [name for name in forecaster.tasks if name not in set(made.tasks)]
     if silent:
         print(f"no forecast for {listed(silent)}: {forecaster.no_forecast}", file=sys.stderr)
+    if said := forecaster.plan_in_words():
+        print(said, file=sys.stderr)
     print_forecasts(made, form, bool(forecaster.origin.is_utc))

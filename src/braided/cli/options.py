@@ -73,11 +73,19 @@ class Columns:
     features: Annotated[
         str, typer.Option(help="Columns of further features, separated by commas; their last values are used.")
     ] = ""
+    known: Annotated[
+        str,
+        typer.Option(
+            help="Columns that are known ahead, such as price,promo: each round is forecast with its own. Rows without "
+            "a value say what is known of rounds to come."
+        ),
+    ] = ""
 
     @property
     def names(self) -> dict[str, Any]:
         """The names, as `open_rounds` and `Live` take them."""
-        return {"time": self.time, "task": self.stream, "value": self.value, "features": split(self.features)}
+        further = {"features": split(self.features), "known": split(self.known)}
+        return {"time": self.time, "task": self.stream, "value": self.value} | further
 
 
 @dataclass(frozen=True)
@@ -266,4 +274,14 @@ def columns_of(forecaster: Engine) -> dict[str, Any]:
     known = forecaster.origin.columns
     if known is None:
         return Columns().names
-    return {"time": known.time or None, "task": known.task, "value": known.value or None, "features": known.features}
+    named = {"time": known.time or None, "task": known.task, "value": known.value or None}
+    return named | {"features": known.features[: len(known.features) - len(known.known)], "known": known.known}
+
+
+def columns_known_ahead(forecaster: Engine) -> dict[str, Any]:
+    """Return the names of the columns of a table of what a model can know ahead; the first of these as its values."""
+    columns = columns_of(forecaster)
+    if not columns["known"]:
+        raise InputError("the model has no columns that are known ahead (--known): leave out --future")
+    first, *others = columns["known"]
+    return columns | {"value": first, "features": tuple(others), "known": ()}

@@ -13,6 +13,7 @@ from braided.forecasting.origin import Origin as Origin
 from braided.forecasting.origin import Parameters as Parameters
 from braided.forecasting.origin import Position as Position
 from braided.forecasting.origin import Trial as Trial
+from braided.forecasting.plan import Plan as Plan
 from braided.forecasting.preparation import Preparation as Preparation
 from braided.forecasting.record import Record as Record
 from braided.forecasting.units import Units as Units

@@ -93,6 +93,11 @@ class Engine(ABC):
         return 0
 
     @property
+    def n_known(self) -> int:
+        """How many of the further columns, the last ones, are known ahead."""
+        return 0
+
+    @property
     def horizon(self) -> int:
         """How many rounds ahead it forecasts."""
         return 1
@@ -172,8 +177,9 @@ class Engine(ABC):
     ) -> Forecasts:
         """Forecast each value before it is learned, round by round; return the forecasts.
 
-        `values` is (rounds, tasks), NaN where a task is absent; `extras` (rounds, tasks, features). With
-        `record=False` the forecasts are not scored. A refused call changes nothing.
+        `values` is (rounds, tasks), NaN where a task is absent; `extras` (rounds, tasks, features), the last of which
+        may be known ahead: then a round without any value is one to come. With `record=False` the forecasts are not
+        scored. A refused call changes nothing.
         """
         self._insist_whole()
         stamps, dated = self._stamps(times)
@@ -181,7 +187,13 @@ class Engine(ABC):
         table, more = self._tables(values, extras, (len(stamps), len(keys)))
         if not len(stamps):
             return self.nothing()
-        self._insist_measured(keys, table)
+        came = self._are_rounds(table)
+        if came.any():
+            self._insist_measured(keys, table[came])
+        self._take_plan(stamps, keys, more)
+        stamps, table, more = stamps[came], table[came], more[came]
+        if not len(stamps):
+            return self.nothing()
         self.is_dated = dated
         table, too_large = without_too_large(table)
         more = without_too_large(more)[0] if more.size else more
@@ -205,8 +217,26 @@ class Engine(ABC):
             raise InputError("nothing is known yet: give values to `advance` first")
         return self._ahead(self._after(self.last_stamp))
 
+    def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
+        """Take in what is known of later rounds: (rounds, tasks, columns known ahead), NaN where it is not.
+
+        Where a value is known anew, it replaces the old one. More than 1,000 rounds ahead are forgotten.
+        """
+        raise InputError(f"{self.name} has no columns that are known ahead: only Auto has")
+
+    def plan_in_words(self) -> str:
+        """Say for how many of the next forecasts what should be known ahead is not; nothing if it always is."""
+        return ""
+
     def _insist_measured(self, keys: tuple[TaskKey, ...], table: Floats) -> None:  # noqa: B027 (most don't look ahead)
         """Refuse forecasts of this engine as values."""
+
+    def _are_rounds(self, table: Floats) -> Flags:
+        """Return which rows (n,) are rounds, and not only what is known of rounds to come."""
+        return np.ones(len(table), np.bool_)
+
+    def _take_plan(self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats) -> None:  # noqa: B027 (most have none)
+        """Take in what is known ahead."""
 
     def _after(self, stamp: int) -> int:
         """When the round after that of a time is expected."""

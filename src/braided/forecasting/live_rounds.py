@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braided.errors import InputError
+from braided.forecasting.plan import Plan
 from braided.tables import Columns
 from braided.tables.lines import LARGEST_TIME
 from braided.types import Floats, Ints
@@ -51,6 +52,7 @@ class LiveRounds:
     columns: Columns | None = None  # of the lines
     failed_starts: int = 0  # how often no model could be made of the warm-up
     latest_lines: int = 0  # the number of lines that the latest round arrived in
+    plan: Plan | None = None  # what is known ahead, while there is no model
 
     def __post_init__(self) -> None:
         if np.ndim(self.came) != 2 or np.ndim(self.extras) != 3:
@@ -64,7 +66,7 @@ class LiveRounds:
         for names in (self.tasks, self.expected):
             if not isinstance(names, tuple) or not all(type(one) is str for one in names) or len({*names}) < len(names):
                 raise InputError("the tasks of live rounds are not unique names")
-        insist_kinds(self, is_open=bool, is_dated=bool, is_utc=bool, columns=Columns | None)
+        insist_kinds(self, is_open=bool, is_dated=bool, is_utc=bool, columns=Columns | None, plan=Plan | None)
         count(self.n_complete, "complete live rounds", least=0, most=n - self.is_open)
         count(self.failed_starts, "failed starts", least=0, most=MAX_FAILED_STARTS)
         count(self.latest_lines, "lines of the latest live round", least=0, most=n_tasks)

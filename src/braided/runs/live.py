@@ -18,14 +18,14 @@ from typing import Any, final
 import numpy as np
 
 from braided.errors import InputError, NumericalError
-from braided.forecasting import Clock, Engine, Forecasts, LiveRounds
+from braided.forecasting import Clock, Engine, Forecasts, LiveRounds, Plan
 from braided.forecasting.auto.engine import HEADS, AutoEngine
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.printable import counted
 from braided.runs.ahead import Ahead, SetAsideError
 from braided.runs.rows import chunk_of, no_change, rows_of
-from braided.runs.start import Settings, choose, chosen, fresh_auto, start
+from braided.runs.start import Settings, choose, chosen, fresh_auto, only_auto_knows, start
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
 from braided.tables import Chunk
@@ -64,6 +64,8 @@ class Live:
         note: Callable[[str], None] = lambda _: None,
         **columns: Any,
     ) -> None:
+        if columns.get("known") and not settings.is_auto:
+            raise only_auto_knows(columns["known"])
         self.settings, self.note = settings, note
         self._warm_up, self._max_ahead = AUTO_WARM_UP if settings.is_auto else warm_up, max_ahead
         self._gathered: list[Row] = []  # the first rounds, while there is no forecaster
@@ -86,10 +88,11 @@ class Live:
         if self.forecaster is not None:
             self.forecaster.origin = replace(self.forecaster.origin, live=None)
             self._said = chosen(self.forecaster)
+        self._plan = None if held is None else held.plan  # what is known ahead, while there is no forecaster
         self._resume(held)
         saved = None if held is None else held.columns
         if saved is not None and all(not given or given == getattr(saved, name) for name, given in columns.items()):
-            columns = {"known": saved}
+            columns = {"columns": saved}
         are_numbers = self._kind is not None and not self._kind[0]
         self.lines = Lines(**columns, kind="int64" if are_numbers else None)
         self.rejected = self.lines.rejected
@@ -167,10 +170,37 @@ class Live:
             self._used.append(number)
         self._kind = row.is_dated, row.is_utc
         latest, limit = self._latest, self._limit()
+        if self._tells_ahead(row):
+            return self._look_ahead(row, number, limit)
         if latest is not None and limit is not None and row.time - latest > limit:
             return self._keep_or_believe(row, number, limit)
         self._ahead.rounds = []
         return self._add(row, number)
+
+    @property
+    def _n_known(self) -> int:
+        """The number of columns that are known ahead."""
+        return 0 if self.lines.columns is None else len(self.lines.columns.known)
+
+    def _tells_ahead(self, row: Row) -> bool:
+        """Whether a row says what is known of a round to come: one after the latest, without a value."""
+        is_later = self._latest is None or row.time > self._latest
+        return self._n_known > 0 and is_later and all(value != value for value in row.values.values())
+
+    def _look_ahead(self, row: Row, number: int, limit: int | None) -> list[Forecasts]:
+        """Take in what a row says of a round to come."""
+        if limit is not None and self._latest is not None and row.time - self._latest > limit:
+            raise InputError(
+                f"line {number} says what is known of {self._words(row.time)}, more than {self._max_ahead} steps after "
+                "the last round: send it later, or raise --max-ahead"
+            )
+        times, tasks, _, extras = chunk_of([row])
+        self._n_extras, known = extras.shape[2], extras[:, :, -self._n_known :]
+        if self.forecaster is not None:
+            self.forecaster.look_ahead(times, known, tasks)
+        else:
+            self._plan = (self._plan or Plan.none(self._n_known)).with_rows(tasks, as_stamps(times), known)
+        return []
 
     def _doubt(self, line: str | bytes, number: int, error: InputError) -> list[Forecasts]:
         """Raise the error; but if most of the first lines are like this one, use those instead of the others."""
@@ -275,12 +305,15 @@ class Live:
         times, tasks, values, extras = chunk = chunk_of(self._gathered)
         try:
             forecaster = self._fresh(chunk)
+            if self._plan is not None:
+                stamps = self._plan.stamps
+                forecaster.look_ahead(stamps.view(times.dtype), self._plan.values, self._plan.tasks)
             forecaster.advance(times, values, tasks, extras, record=False)
         except (InputError, NumericalError) as error:
             self._failed_starts = min(self._failed_starts + 1, MAX_FAILED_STARTS)
             self.note(f"still forecasting “no change”, up to round {self._needed}: {error}")
             return
-        self.forecaster, self._gathered = forecaster, []
+        self.forecaster, self._gathered, self._plan = forecaster, [], None
         self._describe(forecaster)
 
     def _describe(self, forecaster: Engine) -> None:
@@ -293,7 +326,7 @@ class Live:
         """Return a forecaster that has learned nothing yet."""
         settings, columns = self.settings, self.lines.columns
         if settings.is_auto:
-            fresh = fresh_auto(settings, "standard input", columns, chunk.extras.shape[2], None)
+            fresh = fresh_auto(settings, "standard input", columns, None)
             fresh.origin = replace(fresh.origin, is_utc=self.is_utc)
             return fresh
         period = TuningPeriod.of(chunk, settings.lags, settings.logarithm, keep_constant=True, robust=settings.robust)
@@ -381,7 +414,7 @@ class Live:
     def save(self, path: Path) -> None:
         """Save the model with the rounds that it has not learned yet, or these alone in the warm-up."""
         if self.forecaster is None:
-            if self._gathered or self._round is not None:
+            if self._gathered or self._round is not None or self._plan is not None:
                 save(self._unlearned(), path)
             return
         origin = self.forecaster.origin
@@ -410,4 +443,5 @@ class Live:
             columns=self.lines.columns,
             failed_starts=self._failed_starts,
             latest_lines=min(len(self._latest_lines), len(tasks)),
+            plan=self._plan,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, final
@@ -93,6 +93,11 @@ def not_for_auto(option: str) -> InputError:
     return InputError(f"--{option.replace('_', '-')} has no meaning {why}")
 
 
+def only_auto_knows(names: Sequence[str]) -> InputError:
+    """Return the error of columns that are known ahead, for a method that does not use them."""
+    return InputError(f"only Auto uses what is known ahead, here {', '.join(names)} (--known): leave it out")
+
+
 def options_of(settings: Settings) -> dict[str, Any]:
     """Return the options that decide the forecasts, under the names that a user knows."""
     auto = settings.auto
@@ -142,12 +147,13 @@ def insist_made_with(forecaster: Engine, path: Path, settings: Settings, given: 
             )
 
 
-def fresh_auto(settings: Settings, source: str, columns: Columns | None, n_extras: int, timezone: str | None) -> Engine:
+def fresh_auto(settings: Settings, source: str, columns: Columns | None, timezone: str | None) -> Engine:
     """Return an engine of Auto that has learned nothing yet, with its origin; a table may know its own time zone."""
     auto = replace(settings.auto, timezone=settings.auto.timezone or timezone, robust=settings.robust)
     position = Position(NEVER, 0, 0)
     origin = Origin(source, columns, None, None, settings.without, position)
-    return AutoEngine(auto, n_extras=n_extras, coverage=settings.coverage, origin=origin)
+    n_extras, n_known = (0, 0) if columns is None else (len(columns.features), len(columns.known))
+    return AutoEngine(auto, n_extras=n_extras, n_known=n_known, coverage=settings.coverage, origin=origin)
 
 
 def choose(

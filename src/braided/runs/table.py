@@ -31,9 +31,10 @@ from braided.files import (
 from braided.forecasting import Engine, Forecasts, Position, joined
 from braided.forecasting.clock import NEVER, as_stamps
 from braided.graph import listed
+from braided.printable import counted
 from braided.processes import workers
 from braided.runs.output import FORECAST_COLUMNS, ForecastFile, forecasts_mark
-from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, options_of, start
+from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, only_auto_knows, options_of, start
 from braided.runs.trials import TRIALS_MARK, Progress, silent
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import MODEL_MARK, save
@@ -139,8 +140,8 @@ def _run(
         trials.unlink(missing_ok=True)
     file = ForecastFile(forecasts, position.parts, rounds.is_utc if is_utc is None else is_utc)
     unsaved = 0
-    for chunk in _pieces(chunks_of(rounds, settings.without), every):
-        unsaved += _advance(forecaster, chunk, rounds.is_utc, file.add)
+    for chunk, ahead in _with_next(_pieces(chunks_of(rounds, settings.without), every), forecaster):
+        unsaved += _advance(forecaster, chunk, ahead, rounds.is_utc, file.add)
         progress("forecasting and learning", rounds.progress)
         if unsaved >= every:
             unsaved = 0
@@ -183,23 +184,38 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
     rounds, settings = open_rounds(source, **columns), settings or Settings()
     forecaster = _started(rounds, settings, _basis(rounds, settings, silent), 1, None, silent)
     made = [forecaster.nothing()]
-    for chunk in chunks_of(rounds, settings.without):
-        _advance(forecaster, chunk, rounds.is_utc, made.append)
+    for chunk, ahead in _with_next(chunks_of(rounds, settings.without), forecaster):
+        _advance(forecaster, chunk, ahead, rounds.is_utc, made.append)
     return forecaster, joined(made)
 
 
 def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> None:
     """Let a forecaster learn the rounds that it has not seen yet; a table with none of its streams is refused."""
-    for number, chunk in enumerate(rounds.chunks()):
+    _insist_same_columns(forecaster, rounds)
+    for number, (chunk, ahead) in enumerate(_with_next(chunks_of(rounds), forecaster)):
         if number == 0 and not set(chunk.tasks) & set(forecaster.columns):
             there = f"{rounds.place} has {listed(chunk.tasks)}, the model {listed(forecaster.columns)}"
             raise InputError(f"{there}: give a table with streams of the model")
-        _advance(forecaster, chunk.without(forecaster.origin.without), rounds.is_utc, lambda _: None)
+        chunk, ahead = (one.without(forecaster.origin.without) for one in (chunk, ahead))
+        _advance(forecaster, chunk, ahead, rounds.is_utc, lambda _: None)
         progress("learning", rounds.progress)
+
+
+def learn_ahead(forecaster: Engine, rounds: Rounds) -> None:
+    """Let a forecaster take in what is known of rounds to come, from a table of that alone.
+
+    `rounds` has the first of the columns that are known ahead as its values, and the others as features.
+    """
+    for chunk in rounds.chunks():
+        known = np.concatenate([chunk.values[:, :, None], chunk.extras], axis=2)
+        later = int(np.searchsorted(as_stamps(chunk.times), forecaster.last_stamp, side="right"))
+        forecaster.look_ahead(chunk.times[later:], known[later:], chunk.tasks)
 
 
 def read_tuning_period(rounds: Rounds, settings: Settings) -> TuningPeriod:
     """Return the leading share of the rounds, cut where more values would not change the choice."""
+    if rounds.columns.known:
+        raise only_auto_knows(rounds.columns.known)
     chunks: list[Chunk] = []
     before, size, known = 0.0, 0, 0
     for chunk in chunks_of(rounds, settings.without):
@@ -232,7 +248,7 @@ def _basis(rounds: Rounds, settings: Settings, progress: Progress) -> Basis:
     if not settings.is_auto:
         return read_tuning_period(rounds, settings)
     next(chunks_of(rounds, settings.without), None)  # so that a table that can't be read leaves nothing behind
-    return fresh_auto(settings, rounds.name, rounds.columns, len(rounds.columns.features), rounds.timezone)
+    return fresh_auto(settings, rounds.name, rounds.columns, rounds.timezone)
 
 
 def _started(
@@ -240,6 +256,7 @@ def _started(
 ) -> Engine:
     if isinstance(basis, Engine):
         forecaster = basis
+        _insist_same_columns(forecaster, rounds)
         here = Position(forecaster.last_stamp, 0, len(forecaster.tasks))
         forecaster.origin = replace(forecaster.origin, source=rounds.name, position=here, live=None)
         forecaster.forget_record()
@@ -256,8 +273,44 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
             yield chunk.rows(slice(first, first + rows))
 
 
-def _advance(forecaster: Engine, chunk: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
-    """Learn the rounds not seen yet; keep the forecasts after the tuning period. Return the number of values."""
+def _with_next(chunks: Iterator[Chunk], forecaster: Engine) -> Iterator[tuple[Chunk, Chunk]]:
+    """Yield each chunk with the rounds after it of which a forecaster knows something ahead, however they are cut."""
+    n = forecaster.horizon - 1 if forecaster.n_known else 0
+    held: list[Chunk] = []
+    for chunk in chunks:
+        while held and sum(len(one.times) for one in held[1:]) >= n:
+            yield held[0], _next_rounds(held, n)
+            held = held[1:]
+        held.append(chunk)
+    while held:
+        yield held[0], _next_rounds(held, n)
+        held = held[1:]
+
+
+def _next_rounds(held: list[Chunk], n: int) -> Chunk:
+    """Return up to n rounds after the first chunk."""
+    if len(held) == 1:
+        return held[0].rows(slice(0))
+    return stacked([chunk.rows(slice(n)) for chunk in held[1:]]).rows(slice(n))
+
+
+def _insist_same_columns(forecaster: Engine, rounds: Rounds) -> None:
+    """Refuse a table with other numbers of features than a model has."""
+    columns = rounds.columns
+    given, needed = (len(columns.features), len(columns.known)), (forecaster.n_extras, forecaster.n_known)
+    if given != needed:
+        said = (f"{counted(all_ - known, 'feature')}, {known} known ahead" for all_, known in (given, needed))
+        there, here = said
+        raise InputError(
+            f"{rounds.place} is read with {there}; the model has {here}: name the same columns (--features, --known)"
+        )
+
+
+def _advance(forecaster: Engine, chunk: Chunk, ahead: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
+    """Learn the rounds not seen yet; keep the forecasts after the tuning period. Return the number of values.
+
+    `ahead` is the rounds after them, of which a forecaster may know something ahead.
+    """
     if forecaster.origin.is_utc not in (None, is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
         raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
@@ -266,6 +319,9 @@ def _advance(forecaster: Engine, chunk: Chunk, is_utc: bool, keep: Callable[[For
     tuning_end = NEVER if position is None else position.tuning_end
     known, tuned = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, tuning_end], side="right").tolist()
     first = max(known, tuned)
+    later = ahead.rows(slice(int(np.searchsorted(as_stamps(ahead.times), forecaster.last_stamp, side="right")), None))
+    if forecaster.n_known and len(later.times):
+        forecaster.look_ahead(later.times, later.extras[:, :, -forecaster.n_known :], later.tasks)
     for part, counts in ((chunk.rows(slice(known, first)), False), (chunk.rows(slice(first, None)), True)):
         made = forecaster.advance(part.times, part.values, part.tasks, part.extras, record=counts)
         if counts:

@@ -41,14 +41,17 @@ class Columns(NamedTuple):
     form: Literal["long", "wide"]
     guessed: bool  # at least one of them
     tasks: tuple[str, ...] = ()  # the streams of a wide table
+    known: tuple[str, ...] = ()  # of the features, the last ones: known ahead
 
     @classmethod
     def restore(cls, saved: Mapping[str, Any]) -> Columns:
         """Return the columns that `_asdict` described; `saved` may come from anywhere."""
         columns = cls(**saved)
-        insist_kinds(columns, time=str, value=str, task=str | None, features=tuple, tasks=tuple)
+        insist_kinds(columns, time=str, value=str, task=str | None, features=tuple, tasks=tuple, known=tuple)
         if not all(isinstance(name, str) for name in (*columns.features, *columns.tasks)):
             raise InputError("the columns of a table are not names")
+        if columns.known != columns.features[len(columns.features) - len(columns.known) :]:
+            raise InputError("the columns known ahead are not the last of the features")
         return columns
 
     def describe(self) -> str:
@@ -58,15 +61,27 @@ class Columns(NamedTuple):
             rest = f"one stream, {self.tasks[0]!r}"
         if self.form == "long":
             rest = f"stream {self.task!r}, value {self.value!r}"
-        if self.features:
-            rest += f", feature{'s' * (len(self.features) > 1)} {', '.join(map(repr, self.features))}"
+        last = self.features[: len(self.features) - len(self.known)]
+        if last:
+            rest += f", feature{'s' * (len(last) > 1)} {', '.join(map(repr, last))}"
+        if self.known:
+            rest += f", known ahead {', '.join(map(repr, self.known))}"
         return f"{self.form} table: time {self.time!r}, {rest}{' (guessed)' * self.guessed}"
 
 
 def choose(
-    source: Source, time: str | None, task: str | None, value: str | None, features: Sequence[str] = ()
+    source: Source,
+    time: str | None,
+    task: str | None,
+    value: str | None,
+    features: Sequence[str] = (),
+    known: Sequence[str] = (),
 ) -> Columns:
     """Return the columns that are named, and guess the others."""
+    for name in known:
+        if name in features:
+            raise InputError(f"--known and --features (known=, features= in Python) both have {name!r}: name it once")
+    last, features = features, (*features, *known)
     names = source.names
     counts = Counter(names)
     sample = source.sample([name for name in names if counts[name] == 1])
@@ -121,8 +136,9 @@ def choose(
                 f"{BY_NAME}, or leave the value out to read one column per stream"
             )
         if features:
+            option = "--features (features= in Python)" if last else "--known (known= in Python)"
             raise InputError(
-                f"--features (features= in Python) names columns of a long table, {listed(features)}, and "
+                f"{option} names columns of a long table, {listed(features)}, and "
                 f"{source.place} is wide, a column per stream: {BY_NAME}, or leave them out"
             )
         for own in series:
@@ -136,12 +152,13 @@ def choose(
             values = [own for own in values if own in series]
     value = one("value", value, values)
     for name in features:
-        one("features", name, fitting("features", name))
+        role = "known" if name in known else "features"
+        one(role, name, fitting(role, name))
         if name in (time, task, value):
             raise InputError(
-                f"--features (features= in Python) has {name!r}, the time, stream or value itself: leave it out"
+                f"--{role} ({role}= in Python) has {name!r}, the time, stream or value itself: leave it out"
             )
-    return Columns(time, task, value, tuple(features), "long", guessed)
+    return Columns(time, task, value, tuple(features), "long", guessed, known=tuple(known))
 
 
 def _is_series(sample: Mapping[str, Any], time: str, task: str) -> bool:

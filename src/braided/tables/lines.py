@@ -105,7 +105,7 @@ def _too_long(number: int, size: int) -> InputError:
 
 @final
 class Lines:
-    """Parses lines; columns are those of `known`, or named, or guessed from the first row.
+    """Parses lines; columns are those given, or named, or guessed from the first row.
 
     `rejected` collects an InputError for each line that might have been the header of a CSV, and was not.
     """
@@ -116,12 +116,13 @@ class Lines:
         task: str | None = None,
         value: str | None = None,
         features: Sequence[str] = (),
-        known: Columns | None = None,
+        known: Sequence[str] = (),
+        columns: Columns | None = None,
         kind: Any = None,  # Arrow type of the times; decided by the first row if not given
     ) -> None:
-        self._named = (time, task, value, tuple(features))
+        self._named = (time, task, value, tuple(features), tuple(known))
         self.form: Literal["json", "csv"] | None = None
-        self.columns = known
+        self.columns = columns
         self.rejected: list[InputError] = []
         self._kind = kind
         self._header: Header | None = None

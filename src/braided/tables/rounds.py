@@ -70,19 +70,21 @@ def open_rounds(
     task: str | None = None,
     value: str | None = None,
     features: Sequence[str] = (),
+    known: Sequence[str] = (),
     batch_rows: int = 500_000,
     sort_rows: int = 2_000_000,
     block_bytes: int = 1 << 22,
 ) -> Rounds:
     """Return the rounds of a CSV or Parquet file, of a list of files read as one, or of a data frame.
 
-    A table is long, with a column of times, one of streams, one of values, and perhaps features of each sample; or
-    wide, with a column of times and one of values per stream. Columns that are not named are guessed. A chunk has about
-    `batch_rows` samples. Rows may be out of order by up to `sort_rows` samples, which are kept in memory.
+    A table is long, with a column of times, one of streams, one of values, and perhaps features of each sample, those
+    `known` ahead last; or wide, with a column of times and one of values per stream. Columns that are not named are
+    guessed. A chunk has about `batch_rows` samples. Rows may be out of order by up to `sort_rows` samples, which are
+    kept in memory.
     """
-    features = (features,) if isinstance(features, str) else tuple(features)
+    features, known = ((one,) if isinstance(one, str) else tuple(one) for one in (features, known))
     sources = open_sources(source, count(block_bytes, "block_bytes"))
-    columns = choose(sources[0], time, task, value, features)
+    columns = choose(sources[0], time, task, value, features, known)
     kind = cells.first_kind(sources[0].sample([columns.time])[columns.time])
     return Rounds(sources, columns, count(batch_rows, "batch_rows"), count(sort_rows, "sort_rows", least=0), kind)
 

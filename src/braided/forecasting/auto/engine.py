@@ -16,7 +16,7 @@ rounds are cut.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -36,12 +36,14 @@ from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine
 from braided.forecasting.forecasts import Forecasts
 from braided.forecasting.origin import Origin
+from braided.forecasting.plan import Plan
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
-from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units
+from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units, without_too_large
 from braided.forecasting.zones import local_stamps, utc_stamps
-from braided.graph import TaskGraph, TaskKey
+from braided.graph import TaskGraph, TaskKey, listed, task_keys
+from braided.printable import counted
 from braided.types import Flags, Floats, Ints
-from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers
+from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers, numbers
 
 HEADS = (5, 20, 100, 200)  # rounds on which everything is measured again
 HEADS_OF_MANY = (5, 20, 100)
@@ -72,14 +74,15 @@ class AutoEngine(Engine):
         "quiet": "_quiet",
         "last": "_last",
         "has_changed": "_has_changed",
-        **{name: name for name in ("later_records", "weights", "copies", "measured_on", "n_measured")},
+        **{name: name for name in ("later_records", "weights", "copies", "measured_on", "n_measured", "unplanned")},
     }
 
     def __init__(
         self,
         auto: Auto,
         *,
-        n_extras: int = 0,
+        n_extras: int = 0,  # further columns
+        n_known: int = 0,  # of these, the last ones: known ahead
         coverage: float = 0.9,  # share of the values that intervals should hold
         origin: Origin = MADE_BY_HAND,
     ) -> None:
@@ -87,6 +90,8 @@ class AutoEngine(Engine):
         if not isinstance(auto, Auto):
             raise InputError(f"auto is a {type(auto).__name__}: give bd.Auto()")
         self.auto, self._n_extras = auto, count(n_extras, "n_extras", least=0)
+        self.plan = Plan.none(count(n_known, "n_known", least=0, most=n_extras))
+        self.unplanned: Ints = np.zeros(auto.horizon, np.int64)  # forecasts made without all that should be known
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
         self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
@@ -97,7 +102,7 @@ class AutoEngine(Engine):
         self._clock = Clock()
         self._head = FirstRounds()  # of all columns, until everything is measured
         self._newcomers = Newcomers()
-        self._surroundings = Surroundings(auto.holidays, n_extras)
+        self._surroundings = Surroundings(auto.holidays, n_extras, n_known)
         self._last: Floats = np.empty(0)  # last known value of each column
         self._has_changed: Flags = np.empty(0, np.bool_)  # whether it ever had another; till then it stays as it is
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
@@ -137,6 +142,11 @@ class AutoEngine(Engine):
         return self._n_extras
 
     @property
+    def n_known(self) -> int:
+        """How many of these, the last ones, are known ahead."""
+        return self.plan.n_known
+
+    @property
     def shares(self) -> bool:
         """Whether streams learn from each other."""
         return self.auto.sharing and len(self.places) > 1
@@ -171,6 +181,7 @@ class AutoEngine(Engine):
         if self.ensemble is not None:
             self.ensemble.used[:] = 0.0
             self.weights = None if self.weights is None else Curve.blank(len(self.ensemble.names))
+        self.unplanned[:] = 0
 
     def _meet(self, new: list[TaskKey]) -> None:
         n = len(new)
@@ -220,6 +231,52 @@ class AutoEngine(Engine):
         high = LARGEST_FLOAT if self.auto.high is None else self.auto.high
         return np.clip(levels, low, high)
 
+    # What is known ahead -------------------------------------------------------------------------------------------
+
+    def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
+        """Take in what is known of later rounds, as `Engine.look_ahead` says."""
+        if not self.n_known:
+            super().look_ahead(times, known, tasks)
+        self._insist_whole()
+        (stamps, _), keys, given = self._stamps(times), task_keys(tasks), numbers(known, "known")
+        shape = len(stamps), len(keys), self.n_known
+        if given.shape != shape:
+            raise InputError(f"known has shape {given.shape}: times, tasks and columns known ahead say {shape}")
+        if np.isinf(given).any():
+            place = tuple(map(int, np.argwhere(np.isinf(given))[0]))
+            raise InputError(f"known{list(place)} is {given[place]:g}: use NaN for a missing value")
+        self._take_plan(stamps, keys, given)
+
+    def _are_rounds(self, table: Floats) -> Flags:
+        return (~np.isnan(table)).any(axis=1) if self.n_known else super()._are_rounds(table)
+
+    def _take_plan(self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats) -> None:
+        if not self.n_known or not len(stamps):
+            return
+        known = without_too_large(extras[:, :, -self.n_known :])[0]
+        self.plan = self.plan.with_rows(keys, stamps, known)
+
+    def _forget_plan(self) -> None:
+        """Forget what is not needed any more, and what lies too far ahead."""
+        if len(self.plan.stamps):
+            first = int(self._head.stamps[0]) if self._head.parts else self.last_stamp + 1
+            self.plan = self.plan.between(first, self.last_stamp)
+
+    def plan_in_words(self) -> str:
+        """Say for how many of the next forecasts what should be known ahead is not."""
+        if not self.n_known or self.ensemble is None:
+            return ""
+        unknown = self._next().planned.unknown
+        if not unknown.any():
+            return ""
+        columns = self.origin.columns
+        names = ["what is known ahead"] if columns is None else list(columns.features[-self.n_known :])
+        first, total = int(np.argmax(unknown > 0)) + 1, self.horizon * len(self.places)
+        return (
+            f"{listed(names)}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of them "
+            f"{counted(first, 'round')} ahead; these are made without"
+        )
+
     # Learning ------------------------------------------------------------------------------------------------------
 
     def _advance(
@@ -241,6 +298,7 @@ class AutoEngine(Engine):
                 self._head = FirstRounds()
                 self._let_join()
             first = end
+        self._forget_plan()
         return made
 
     def _rounds_to_head(self) -> int:
@@ -341,6 +399,7 @@ class AutoEngine(Engine):
         if self.ensemble is not None:
             stretch = self._stretch(stamps, values[:, places], known[:, places], before)
             made = self.ensemble.advance(stretch)
+            self.unplanned += stretch.planned.unknown
             alone = None if self.alone is None else self.alone.advance(stretch)
             forecast[:, :, places], naive[1:, :, places] = made.forecasts, made.later.naive
             self.breakdowns = self.ensemble.breakdowns
@@ -410,8 +469,10 @@ class AutoEngine(Engine):
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
         times = np.append(before, stamps)
         expected = self._expected(stamps, self.auto.horizon)
+        tasks = [self.columns[place] for place in self.places]
+        plan = self.plan.table(tasks), self.plan.rows_of(expected, self._clock.step)
         local = self._local(times), self._local(expected.ravel()).reshape(expected.shape)
-        return self._surroundings.stretch(times, *local, values, extras, self._clock, self.is_dated)
+        return self._surroundings.stretch(times, *local, values, extras, plan, self._clock, self.is_dated)
 
     def _local(self, stamps: Ints) -> Ints:
         """Return times on the clock that seasons follow."""
@@ -443,10 +504,8 @@ class AutoEngine(Engine):
     def _ahead(self, stamp: int) -> Forecasts:
         stamps, forecast = np.array([stamp]), np.tile(self._last, (self.horizon, 1))
         if self.ensemble is not None:
-            places = self.places
-            nothing = np.full((1, len(places)), np.nan)
-            made = self.ensemble.ahead(self._stretch(stamps, nothing, self._last_extras[None, places], self.last_stamp))
-            forecast[:, places] = made.forecasts[:, 0]
+            made = self.ensemble.ahead(self._next(stamp))
+            forecast[:, self.places] = made.forecasts[:, 0]
         forecast = self._outward(np.where(self._has_changed, forecast, self._last), self.places)
         widths = self._pending.ahead(self._unit)
         k, columns = np.nonzero(~np.isnan(forecast))
@@ -454,18 +513,30 @@ class AutoEngine(Engine):
         zero = np.zeros(len(k))
         return self._forecasts(times, columns, unknown, forecast[k, columns], zero, widths[k, columns], k + 1)
 
+    def _next(self, stamp: int | None = None) -> Stretch:
+        """Return the round after the last, as the ensemble takes it; it is expected at `stamp`."""
+        stamps = np.array([self._after(self.last_stamp) if stamp is None else stamp])
+        nothing = np.full((1, len(self.places)), np.nan)
+        return self._stretch(stamps, nothing, self._last_extras[None, self.places], self.last_stamp)
+
     # Saving --------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
         """Return all parts and the state, for `braided.save`."""
         dumped = super().dump()
-        dumped["parts"] |= {"auto": self.auto, "n_extras": self._n_extras, "clock": self._clock}
+        dumped["parts"] |= {
+            "auto": self.auto,
+            "n_extras": self._n_extras,
+            "n_known": self.n_known,
+            "clock": self._clock,
+        }
         return dumped | {
             "last_extras": self._last_extras,
             "extras_units": self._surroundings.units,
             "head": self._head.dump(),
             "waiting": self._newcomers.dump(),
             "pending": self._pending.dump(),
+            "plan": self.plan,
             "places": self.places,
             "ensembles": [one.dump() for one in (self.ensemble, self.alone) if one is not None],
         }
@@ -476,7 +547,11 @@ class AutoEngine(Engine):
         parts = dumped["parts"]
         if not isinstance(parts["auto"], Auto):
             raise InputError(f"auto is a {type(parts['auto']).__name__}")
-        engine = cls(parts["auto"], n_extras=parts["n_extras"], coverage=parts["coverage"], origin=parts["origin"])
+        if not isinstance(dumped["plan"], Plan):
+            raise InputError("it is not known what is known ahead")
+        given = {name: parts[name] for name in ("n_extras", "coverage", "origin")}
+        engine = cls(parts["auto"], n_known=dumped["plan"].n_known, **given)
+        engine.plan = dumped["plan"]
         engine._clock = parts["clock"]
         ensembles = [Ensemble.restore(one) for one in dumped["ensembles"]]
         engine.ensemble, engine.alone = (*ensembles, None, None)[:2]
@@ -495,6 +570,7 @@ class AutoEngine(Engine):
         super()._insist_sound()
         n, n_extras = len(self.columns), self._n_extras
         count(self._samples, "samples", least=0, most=LARGEST_COUNT)
+        insist_integers(self.unplanned, "unplanned", (self.horizon,), 0, LARGEST_COUNT)
         insist_integers(self._quiet, "quiet", (n,), 0, LARGEST_COUNT)
         insist_numbers(self._last, "last values", (n,), missing=True)
         if np.shape(self._has_changed) != (n,) or self._has_changed.dtype != np.bool_:

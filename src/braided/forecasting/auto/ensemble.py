@@ -34,7 +34,7 @@ from braided.forecasting.auto.surroundings import Stretch
 from braided.forecasting.auto.view import View
 from braided.forecasting.record import NO_CHANGE
 from braided.graph import TaskGraph
-from braided.types import Flags, Floats
+from braided.types import Floats
 from braided.validate import LARGEST_COUNT, count, insist_numbers
 
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
@@ -81,9 +81,16 @@ class Ensemble:
     """Members, their views and their mixture; made by `start`, or by `restore`."""
 
     def __init__(
-        self, views: list[View], members: Sequence[Member], seasons: Seasons, sharing: bool, horizon: int = 1
+        self,
+        views: list[View],
+        members: Sequence[Member],
+        seasons: Seasons,
+        sharing: bool,
+        horizon: int = 1,
+        n_planned: int = 0,  # columns that are known ahead, holidays among them
     ) -> None:
         self.views, self.members, self.seasons, self.sharing = views, tuple(members), seasons, sharing
+        self.n_planned = n_planned
         self.runners: list[dict[str, Runner]] = [
             {one.name: one.start(view.start) for one in members if (one.on == "asinh") == view.is_asinh}
             for view in views
@@ -102,14 +109,16 @@ class Ensemble:
         cls, head: Stretch, seasons: Seasons, auto: Auto, sharing: bool, before: Self | None, horizon: int = 1
     ) -> Self:
         """Return an ensemble that has learned the first rounds; equal members keep their weights so far."""
-        values, n_given = head.values, head.given.shape[2]
+        values, planned = head.values, head.planned
+        n_known, n_flags = planned.table.shape[2], planned.flags.shape[2]
+        n_given = head.given.shape[2], 2 * n_known
         n_rounds, n_streams = values.shape
         views = [View.measure(values, seasons, n_given, sharing, horizon=horizon)]
         members: Sequence[Member] = ()
         if n_rounds >= LEARNERS_FROM:
             is_short = seasons.is_dated and seasons.step <= HOUR
             n_alike, sizes = views[0].alike.shape[1], (views[0].are_few, n_streams >= MANY_STREAMS)
-            defaults = default_members(len(seasons.lengths), is_short, n_alike, *sizes, sharing)
+            defaults = default_members(len(seasons.lengths), is_short, n_alike, *sizes, sharing, n_known > 0)
             members = defaults if auto.members is None else auto.members
             if not sharing:
                 members = [one for one in (member.alone() for member in members) if one is not None]
@@ -119,7 +128,7 @@ class Ensemble:
             members = [one for one in members if one.on != "asinh"]
         if any(one.on == "asinh" for one in members):
             views.append(View.measure(values, seasons, n_given, sharing, is_asinh=True))
-        ensemble = cls(views, members, seasons, sharing, horizon)
+        ensemble = cls(views, members, seasons, sharing, horizon, n_known + n_flags)
         ensemble._prefer_learners(n_rounds)
         if before is not None and before.names != ensemble.names:
             before = None
@@ -142,7 +151,8 @@ class Ensemble:
         """How many rounds to describe together, so that memory does not grow with the rounds."""
         numbers = FEATURES_OF_SAMPLE
         if self.horizons is not None:
-            numbers += self.horizons.n * (2 * self.horizons.X.shape[3] + 2 * len(self.horizons.names))
+            inputs = self.horizons.X.shape[3] + 2 * self.horizons.plan.shape[3]
+            numbers += self.horizons.n * 2 * (inputs + len(self.horizons.names))
             numbers += sum(runner.learner.gain_size for runner in self.runners[0].values() if looks_ahead(runner))
         return max(NUMBERS_AT_ONCE // (numbers * max(self.n_streams, 1)), 1)
 
@@ -163,7 +173,9 @@ class Ensemble:
 
     def _horizons(self, horizon: int) -> Horizons:
         followed = {name: runner.member.is_robust for name, runner in self.runners[0].items() if looks_ahead(runner)}
-        return Horizons(horizon, self.n_streams, self.seasons, followed, self.sharing, self.views[0].are_few)
+        return Horizons(
+            horizon, self.n_streams, self.seasons, followed, self.sharing, self.views[0].are_few, self.n_planned
+        )
 
     def _prefer_learners(self, n_rounds: int) -> None:
         """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
@@ -190,32 +202,32 @@ class Ensemble:
     def advance(self, rounds: Stretch, learns_weights: tuple[bool, bool] = (True, True)) -> Made:
         """Forecast each round before it is learned; weights, too, or not: of the next round, and of those after it."""
         calendar, targets, self.positions = self._calendar(rounds)
-        described = [
-            view.describe(calendar, rounds.values, rounds.given, *targets[view.horizon > 1]) for view in self.views
-        ]
+        given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
+        described = [view.describe(calendar, rounds.values, given, *targets[view.horizon > 1]) for view in self.views]
         plain, levels = described[0], self.views[0].inward(rounds.values)
         came = None
         if self.horizons is not None:
             came = self.horizons.came(levels, plain.last, rounds.is_after_gap)
-        changes, followed = self._forecasts(described, calendar, rounds.is_day_off, False, came)
+        changes, followed = self._forecasts(described, calendar, rounds, False, came)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
         if learns_weights[0]:  # from every value, after a missing one too
             mix_inplace(self.mixture, changes, levels - plain.last, mixed)
         later = None
         if self.horizons is not None and came is not None:
-            later = self.horizons.advance(*targets[True], followed, came, learns_weights[1])
+            later = self.horizons.advance(*targets[True], rounds.planned, followed, came, learns_weights[1])
         return self._made(plain.last, changes, mixed, later)
 
     def ahead(self, rounds: Stretch) -> Made:
         """Forecast one round, whose values are not known yet, and those after it, and learn nothing."""
         calendar, targets, _ = self._calendar(rounds)
-        described = [view.describe_next(calendar, rounds.given, *targets[view.horizon > 1]) for view in self.views]
-        changes, followed = self._forecasts(described, calendar, rounds.is_day_off, True, None)
+        given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
+        described = [view.describe_next(calendar, given, *targets[view.horizon > 1]) for view in self.views]
+        changes, followed = self._forecasts(described, calendar, rounds, True, None)
         mixed = self._mixed(*changes.shape)._replace(by_stream=self.used.copy())
         unchanged = Mixture(*(array.copy() for array in self.mixture))
         mix_inplace(unchanged, changes, described[0].y, mixed)
-        later = None if self.horizons is None else self.horizons.forecast(*targets[True], followed)
+        later = None if self.horizons is None else self.horizons.forecast(*targets[True], rounds.planned, followed)
         return self._made(described[0].last, changes, mixed, later)
 
     def _calendar(self, rounds: Stretch) -> tuple[Calendar, dict[bool, tuple[Targets, Far]], Floats]:
@@ -242,7 +254,7 @@ class Ensemble:
         return Made(forecast, view.outward(last), changes, mixed.weights, Later(mean, naive))
 
     def _forecasts(
-        self, described: list[Described], calendar: Calendar, is_day_off: Flags, is_next: bool, came: Came | None
+        self, described: list[Described], calendar: Calendar, stretch: Stretch, is_next: bool, came: Came | None
     ) -> tuple[Floats, dict[str, Floats]]:
         """Return what all members and rules forecast (n, T, K), as changes of the plain levels.
 
@@ -251,11 +263,12 @@ class Ensemble:
         plain = described[0]
         made: list[Floats] = []
         followed: dict[str, Floats] = {}
-        place = self.seasons.phases(calendar.phase), is_day_off.astype(np.int64), self.rounds
+        place = self.seasons.phases(calendar.phase), stretch.is_day_off.astype(np.int64)
+        is_planned = stretch.planned.is_known
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}
             for name, runner in runners.items():
-                rounds = Rounds(known.X, known.y, known.scale, *place, forecasts)
+                rounds = Rounds(known.X, known.y, known.scale, *place, is_planned, self.rounds, forecasts)
                 if is_next:
                     changes = runner.forecast(rounds)
                     if self.horizons is not None and looks_ahead(runner):
@@ -306,6 +319,7 @@ class Ensemble:
             "sharing": self.sharing,
             "views": [view.dump() for view in self.views],
             "n_given": self.views[0].n_given,
+            "n_planned": self.n_planned,
             "runners": [{name: one.dump() for name, one in runners.items()} for runners in self.runners],
             "mixture": self.mixture._asdict(),
             "horizon": self.views[0].horizon,
@@ -324,13 +338,14 @@ class Ensemble:
             raise InputError("an ensemble has no seasons, or no view")
         horizon = count(dumped["horizon"], "horizon", most=LONGEST_HORIZON)
         horizons = (horizon, 1)[: len(dumped["views"])]
+        n_given = dumped["n_given"]
         views = [
-            View.restore(one, seasons, dumped["n_given"], ahead)
-            for one, ahead in zip(dumped["views"], horizons, strict=True)
+            View.restore(one, seasons, n_given, ahead) for one, ahead in zip(dumped["views"], horizons, strict=True)
         ]
         if len({view.graph.n_tasks for view in views}) != 1:
             raise InputError("the views of an ensemble belong to different streams")
-        ensemble = cls(views, members, seasons, bool(dumped["sharing"]), horizon)
+        n_planned = count(dumped["n_planned"], "n_planned", least=0)
+        ensemble = cls(views, members, seasons, bool(dumped["sharing"]), horizon, n_planned)
         for runners, held in zip(ensemble.runners, dumped["runners"], strict=True):
             if runners.keys() != held.keys():
                 raise InputError(f"the members are {', '.join(runners)}; the saved ones are {', '.join(held)}")

@@ -8,6 +8,10 @@ A forecast of round r + h − 1 is made before round r, like that of round r its
 | target                  | as of the target              | one for each stream                                        |
 | target, own phases      | as of the target              | one for each stream and phase of the target                |
 | target, phases          | as of the target              | one for each phase of the target                           |
+| target, planned         | and what is known ahead of it | one for each stream                                        |
+| target, planned, pooled | the same                      | one for all streams                                        |
+| effects                 | what is known ahead alone     | one for each stream, of the residuals of a member above    |
+| effects, pooled         | the same                      | one for all streams                                        |
 
 `_compiled.targets` lists the inputs as of the target, and the rules. All horizons are at work together, so that arrays
 begin with an axis of H − 1 horizons, the first of them 2.
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
@@ -29,6 +33,7 @@ from braided.errors import InputError
 from braided.forecasting.auto.members import ROBUST
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.clipping import Clipping
+from braided.forecasting.plan import PLAN_FEATURES, Planned, is_any_missing
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers
@@ -42,7 +47,7 @@ FAR_RULE_NAMES = (  # in the order of `_compiled.targets`
     "recent mean change of all streams",
 )
 FAR_OF_ALL_STREAMS = FAR_RULE_NAMES[-1:]
-KEPT = ("X", "phases", "forecasts", "means", "last", "levels", "are_after_gap")  # arrays of the last rounds
+KEPT = ("X", "plan", "phases", "forecasts", "means", "last", "levels", "are_after_gap")  # arrays of the last rounds
 
 
 @final
@@ -54,12 +59,24 @@ class TargetMember:
     penalty: float
     forgetting: float  # per round
     by_stream: bool
-    by_phase: bool
+    by_phase: bool = False
+    inputs: Literal["target", "target, planned", "planned"] = "target"  # the last: of residuals of a member it follows
+
+    def n_inputs(self, n_target: int, n_planned: int) -> int:
+        """Return how many inputs it has."""
+        return n_target * (self.inputs != "planned") + n_planned * (self.inputs != "target")
 
 
-TARGET = TargetMember("target", 30.0, 0.998, by_stream=True, by_phase=False)
+TARGET = TargetMember("target", 30.0, 0.998, by_stream=True)
 OWN_PHASES = TargetMember("target, own phases", 100.0, 0.99, by_stream=True, by_phase=True)
 PHASES = TargetMember("target, phases", 100.0, 0.99, by_stream=False, by_phase=True)
+WITH_PLAN = (
+    TargetMember("target, planned", 10.0, 0.9995, by_stream=True, inputs="target, planned"),
+    TargetMember("target, planned, pooled", 10.0, 0.9995, by_stream=False, inputs="target, planned"),
+    TargetMember("effects", 1.0, 0.9995, by_stream=True, inputs="planned"),
+    TargetMember("effects, pooled", 1.0, 0.9995, by_stream=False, inputs="planned"),
+)
+EFFECTS_ON = ("tied", "separate")  # the first of these that looks ahead; or any that does
 
 
 class Later(NamedTuple):
@@ -93,24 +110,25 @@ class Horizons:
         followed: Mapping[str, bool],  # the members that look ahead, and whether they are robust
         sharing: bool,
         are_few: bool,
+        n_planned: int,  # columns that are known ahead
     ) -> None:
         self.n, self.seasons, self.followed, self.n_streams = horizon - 1, seasons, tuple(followed), n_streams
         self.is_robust, self.sharing = any(followed.values()), sharing
         by_phase = OWN_PHASES if are_few else PHASES
-        self.members = [one for one in (TARGET, by_phase) if followed and (seasons.lengths or not one.by_phase)]
+        members = [TARGET, *([by_phase] if seasons.lengths else []), *(WITH_PLAN if n_planned else [])]
+        self.members = [one for one in members if followed and (sharing or one.by_stream)]
         names = self._rule_names
         self._rules = [k for k, name in enumerate(names) if sharing or name not in FAR_OF_ALL_STREAMS]
         self.names = [*followed, *(one.name for one in self.members), *(names[k] for k in self._rules)]
         far = Far.fresh(self.n, self.n, n_streams, len(seasons.lengths))
-        d = far.X.shape[3]
-        self.filters = {
-            one.name: fresh_delayed(self.n, self._n_filters(one, n_streams), d, one.penalty, n_streams)
-            for one in self.members
-        }
+        d, n_plan = far.X.shape[3], PLAN_FEATURES * n_planned
+        sizes = {one: (self._n_filters(one, n_streams), one.n_inputs(d, n_plan)) for one in self.members}
+        self.filters = {one.name: fresh_delayed(self.n, *size, one.penalty, n_streams) for one, size in sizes.items()}
         common = COMMON_SHARE if sharing else 0.0
         self.mixtures = [fresh_mixture(np.ones(len(self.names)), n_streams, common) for _ in range(self.n)]
         self.clippings = [Clipping.blank(n_streams, d) for _ in range(self.n)]
         self.X = far.X  # of the last H − 1 rounds, like all that follows
+        self.plan: Floats = np.full((self.n, self.n, n_streams, n_plan), np.nan)
         self.phases: Ints = np.zeros((self.n, self.n), np.int64)
         self.forecasts: Floats = np.full((self.n, self.n, n_streams, len(self.names)), np.nan)
         self.means: Floats = np.zeros((self.n, self.n, 2, n_streams))
@@ -147,26 +165,41 @@ class Horizons:
         return Came(levels, last, is_after_gap, changes, moves)
 
     def advance(
-        self, targets: Targets, far: Far, followed: dict[str, Floats], came: Came, learns_weights: bool
+        self,
+        targets: Targets,
+        far: Far,
+        planned: Planned,
+        followed: dict[str, Floats],
+        came: Came,
+        learns_weights: bool,
     ) -> Later:
         """Forecast n rounds, and learn those whose target came."""
         self._clip(far, len(came.levels), learns=True)
+        plan = self._with_plan(planned)
         phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
-        later, forecasts, means = self._mix(far, phases, followed, came, learns_weights)
-        self.X, self.phases = far.X[:, -self.n :].copy(), phases[-self.n :]
+        later, forecasts, means = self._mix(far, plan, phases, followed, came, learns_weights)
+        self.X, self.plan, self.phases = far.X[:, -self.n :].copy(), plan[:, -self.n :].copy(), phases[-self.n :]
         self.forecasts, self.means = forecasts[:, -self.n :].copy(), means[:, -self.n :].copy()
         self.last = np.concatenate([self.last, came.last])[-self.n :]
         self.levels = np.concatenate([self.levels, came.levels])[-self.n - 1 :]
         self.are_after_gap = np.append(self.are_after_gap, came.is_after_gap)[-self.n - 1 :]
         return later
 
-    def forecast(self, targets: Targets, far: Far, followed: dict[str, Floats]) -> Later:
+    def forecast(self, targets: Targets, far: Far, planned: Planned, followed: dict[str, Floats]) -> Later:
         """Forecast from one round on, and learn nothing."""
         self._clip(far, 1, learns=False)
         phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
         unknown = np.full((self.n, 1, self.n_streams), np.nan)
         nothing = Came(unknown[0], unknown[0], np.zeros(1, np.bool_), unknown, unknown)
-        return self._mix(far, phases, followed, nothing, learns_weights=False)[0]
+        plan = self._with_plan(planned)
+        return self._mix(far, plan, phases, followed, nothing, learns_weights=False)[0]
+
+    def _with_plan(self, planned: Planned) -> Floats:
+        """Return what is known ahead of the last rounds, and of these (H − 1, m + n, T, F)."""
+        plan = continued(self.plan, len(planned.rows))
+        if plan.shape[3]:
+            plan[:, self.n :] = planned.later_features()
+        return plan
 
     def _clip(self, far: Far, n: int, learns: bool) -> None:
         streams = np.tile(np.arange(self.n_streams), n)
@@ -176,13 +209,19 @@ class Horizons:
             self.clippings[k].clip_inplace(far.X[k, -n:].reshape(n * self.n_streams, -1), streams, learns)
 
     def _mix(
-        self, far: Far, phases: Ints, followed: dict[str, Floats], came: Came, learns_weights: bool
+        self, far: Far, plan: Floats, phases: Ints, followed: dict[str, Floats], came: Came, learns_weights: bool
     ) -> tuple[Later, Floats, Floats]:
         n = came.changes.shape[1]
         forecasts, means = continued(self.forecasts, n), continued(self.means, n)
         for place, name in enumerate(self.followed):
             forecasts[:, self.n :, :, place] = sane(followed[name])
         streams = np.arange(self.n_streams)
+        unknown = is_any_missing(plan)
+        inputs = {"target": far.X}
+        if plan.shape[3]:
+            inputs["planned"] = np.nan_to_num(plan)
+            inputs["target, planned"] = np.concatenate([far.X, inputs["planned"]], axis=3)
+        base = forecasts[:, :, :, self._base]
         for place, member in enumerate(self.members, len(self.followed)):
             by_phase = phases.T[:, :, None] * member.by_phase
             stride = self.seasons.n_phases if member.by_phase else 1
@@ -191,8 +230,16 @@ class Horizons:
             )
             samples = 1.0 if member.by_stream else self.n_streams  # of a filter in a round
             setting = np.array([member.penalty, member.forgetting ** (1.0 / samples), ROBUST * self.is_robust])
-            made = np.empty(came.changes.shape)
-            delayed_inplace(self.filters[member.name], far.X, which, came.changes, setting, made)
+            made, changes = np.empty(came.changes.shape), came.changes
+            if member.inputs != "target":
+                changes = np.where(self._when_forecast(unknown, n), np.nan, changes)
+            if member.inputs == "planned":
+                changes = changes - self._when_forecast(base, n)
+            delayed_inplace(self.filters[member.name], inputs[member.inputs], which, changes, setting, made)
+            if member.inputs == "planned":
+                made += base[:, self.n :]
+            if member.inputs != "target":
+                made[unknown[:, self.n :]] = np.nan
             forecasts[:, self.n :, :, place] = sane(made)
         for place, rule in enumerate(self._rules, len(self.names) - len(self._rules)):
             forecasts[:, self.n :, :, place] = far.rules[:, -n:, :, rule]
@@ -202,6 +249,15 @@ class Horizons:
             mix_inplace(mixture, k + 1, forecasts[k], means[k], y, learns_weights, mean[k])
         naive = np.nan_to_num(far.rules[:, -n:, :, FAR_RULES]) if self.seasons.lengths else np.zeros(mean.shape)
         return Later(mean, naive), forecasts, means
+
+    @property
+    def _base(self) -> int:
+        """The place of the member on whose residuals the effects of what is planned are learned."""
+        return next((self.followed.index(name) for name in EFFECTS_ON if name in self.followed), 0)
+
+    def _when_forecast(self, known: Any, n: int) -> Any:
+        """Return what was known (H − 1, n, T) when n rounds were forecast, from what was in all (H − 1, m + n, T)."""
+        return np.stack([known[k, self.n - k - 1 : self.n - k - 1 + n] for k in range(self.n)])
 
     @property
     def resets(self) -> int:
@@ -220,6 +276,7 @@ class Horizons:
             self.filters[member.name] = with_stream(self.filters[member.name], n_filters, member.penalty)
         self.mixtures = [mixture.with_stream() for mixture in self.mixtures]
         self.X = np.pad(self.X, ((0, 0), (0, 0), (0, 1), (0, 0)))
+        self.plan = np.pad(self.plan, ((0, 0), (0, 0), (0, 1), (0, 0)), constant_values=np.nan)
         for clipping in self.clippings:
             clipping.join()
         self.forecasts = np.pad(self.forecasts, ((0, 0), (0, 0), (0, 1), (0, 0)), constant_values=np.nan)
@@ -247,7 +304,7 @@ class Horizons:
                 if np.shape(dumped[name]) != array.shape or dumped[name].dtype != np.bool_:
                     raise InputError("it is not known which of the last rounds came after a gap")
             else:
-                insist_numbers(dumped[name], name, array.shape, missing=name in ("forecasts", "last", "levels"))
+                insist_numbers(dumped[name], name, array.shape, missing=name not in ("X", "means"))
             setattr(self, name, dumped[name])
         if dumped["filters"].keys() != self.filters.keys() or len(dumped["mixtures"]) != self.n:
             raise InputError("the filters or mixtures of later rounds are not those of the horizons")

@@ -31,7 +31,7 @@ from braided.forecasting.units import LARGEST_LEVEL
 from braided.forgetting import Exponential
 from braided.graph import TaskGraph, TaskKey
 from braided.learners import MTWRLS, WRLS, Learner
-from braided.types import Floats, Ints
+from braided.types import Flags, Floats, Ints
 from braided.validate import choice, fraction, insist_kinds, insist_numbers, positive
 
 Sharing: TypeAlias = Literal["tied", "separate", "pooled"]
@@ -62,6 +62,7 @@ RULE_NAMES = (  # in the order of `_compiled.panel`; no member may have one of t
     "recent mean change of all streams",
 )
 ON_ASINH = ("tied", "phases", "own phases")  # members that also run on the asinh scale
+SEE_PLAN = ("own past", "tied", "separate", "pooled", "phases", "tied (asinh)")  # members that also run with the plan
 LOOK_AHEAD = ("tied", "others")
 LOOK_AHEAD_OF_MANY = ("own past", "separate", "pooled", "others")  # where tied filters have no gains
 OF_FEW_STREAMS = ("tied, long memory", "tied, scaled", "phases, days off", "own phases", "others", "others, residuals")
@@ -94,13 +95,14 @@ class Rounds:
     scale: Floats  # (n, T) recent typical change of the stream
     phases: Ints  # (n,) of the shortest season
     days_off: Ints  # (n,) 1 on weekends and holidays
+    is_planned: Flags  # (n, T) whether all that is planned is known
     first: int  # number of the first round
     forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
 
     def one(self, i: int) -> Rounds:
         """Return one of the rounds."""
         here = np.s_[i : i + 1]
-        arrays = {name: getattr(self, name)[here] for name in ("X", "y", "scale", "phases", "days_off")}
+        arrays = {name: getattr(self, name)[here] for name in ("X", "y", "scale", "phases", "days_off", "is_planned")}
         forecasts = {name: made[here] for name, made in self.forecasts.items()}
         return Rounds(**arrays, first=self.first + i, forecasts=forecasts)
 
@@ -270,7 +272,7 @@ class LinearRunner(Runner):
             made = self.learner.predict_many(X.reshape(-1, X.shape[2]), self._filters(rounds))
         except NumericalError:
             return np.full_like(rounds.y, np.nan)
-        return np.asarray(made).reshape(rounds.y.shape) * scale + base
+        return self._where_planned(np.asarray(made).reshape(rounds.y.shape) * scale + base, rounds)
 
     def learn(self, rounds: Rounds) -> None:
         """Learn one round."""
@@ -297,14 +299,18 @@ class LinearRunner(Runner):
         X, y, base, scale = self._samples(rounds)
         if self.member.sees_residuals:
             self.residuals = np.concatenate([self.residuals, _clipped(y)])[-RESIDUAL_LAGS:]
-        there = ~np.isnan(y)
+        there = ~np.isnan(self._where_planned(y, rounds))
         target = np.clip(y / scale, -CLIP_SCALED_AT, CLIP_SCALED_AT) if self.member.is_scaled else y
         numbers = np.repeat(np.arange(rounds.first, rounds.first + n), T)
         samples = X.reshape(n * T, -1), np.where(there, target, 0.0).ravel(), self._filters(rounds), numbers
         room = None if gains is None else gains.reshape(n * T, -1)
         made, _, breakdowns = progressive_or_reset(self.learner, *samples, there.astype(np.float64).ravel(), gains=room)
         self.breakdowns += breakdowns
-        return made.reshape(n, T) * scale + base, X
+        return self._where_planned(made.reshape(n, T) * scale + base, rounds), X
+
+    def _where_planned(self, changes: Floats, rounds: Rounds) -> Floats:
+        """Return changes (n, T), NaN where the member's features are not all known."""
+        return np.where(rounds.is_planned, changes, np.nan) if "planned" in self.member.features else changes
 
     def _samples(self, rounds: Rounds) -> tuple[Floats, Floats, Floats, Floats]:
         """The inputs, the changes less the forecasts of the member before, those forecasts, and the unit of both."""
@@ -389,7 +395,13 @@ def insist_members(members: tuple[Any, ...]) -> None:
 
 
 def default_members(
-    n_seasons: int, is_short: bool, n_alike: int, are_few: bool, are_many: bool, sharing: bool = True
+    n_seasons: int,
+    is_short: bool,
+    n_alike: int,
+    are_few: bool,
+    are_many: bool,
+    sharing: bool = True,
+    has_plan: bool = False,
 ) -> tuple[Linear, ...]:
     """Return Auto's members: fewer where there is no season, steps are longer than an hour, or streams are many.
 
@@ -427,4 +439,11 @@ def default_members(
     kept = [one for one in members if one.name not in left_out and (n_seasons or not one.by)]
     kept = [one for one in kept if is_short or one.by != "phase, day off"]
     looking = LOOK_AHEAD if are_few else LOOK_AHEAD_OF_MANY
+    kept += [with_plan(one) for one in kept if has_plan and one.name in SEE_PLAN]
     return tuple(replace(one, looks_ahead=one.name in looking) for one in kept)
+
+
+def with_plan(member: Linear) -> Linear:
+    """Return a member that also sees what is planned."""
+    after = member.after and f"{member.after}, planned"
+    return replace(member, name=f"{member.name}, planned", features=(*member.features, "planned"), after=after)

@@ -50,21 +50,27 @@ class View:
         alike: Ints,
         medians: Floats,
         seasons: Seasons,
-        n_given: int,
+        n_given: tuple[int, int],  # numbers of features that the caller gives: known, and planned
         horizon: int = 1,
     ) -> None:
         self.units, self.graph, self.alike, self.medians = units, graph, alike, medians
         self.seasons, self.n_given, self.horizon = seasons, n_given, horizon
         self.ties = self._ties()
         waves, n_seasons = int(seasons.waves.sum()), len(seasons.lengths)
-        self.groups = feature_groups(waves, n_seasons, self.alike.shape[1], n_given)
+        self.groups = feature_groups(waves, n_seasons, self.alike.shape[1], *n_given)
         n_rounds = max(seasons.reach, LEAST_REACH) + 1 + horizon
         self.panel = fresh_panel(graph.n_tasks, n_rounds, int(seasons.bins[-1]))
         self.clipping = Clipping.blank(graph.n_tasks, self.n_features)
 
     @classmethod
     def measure(
-        cls, head: Floats, seasons: Seasons, n_given: int, sharing: bool, is_asinh: bool = False, horizon: int = 1
+        cls,
+        head: Floats,
+        seasons: Seasons,
+        n_given: tuple[int, int],
+        sharing: bool,
+        is_asinh: bool = False,
+        horizon: int = 1,
     ) -> Self:
         """Measure units and similarities on the first rounds (h, T)."""
         medians = positive_medians(head) if is_asinh else np.empty(0)
@@ -105,7 +111,13 @@ class View:
         levels, given = np.ascontiguousarray(self.inward(values)), np.ascontiguousarray(given)  # compiled once
         describe_rounds_inplace(self.panel, self.ties, calendar, targets, levels, given, made, far)
         self.clipping.clip_inplace(made.X.reshape(n * T, -1), np.tile(np.arange(T), n), learn=True)
+        self._give_planned(made, given)
         return made
+
+    def _give_planned(self, made: Described, given: Floats) -> None:
+        """Put what is planned into the features as it is: a rare promotion is not a wild value."""
+        end, size = self.groups["planned"], self.n_given[1]
+        made.X[:, :, end - size : end] = given[:, :, given.shape[2] - size :]
 
     def describe_next(self, calendar: Calendar, given: Floats, targets: Targets, far: Far) -> Described:
         """Return features and rules of the next round, whose values are not known yet; fill the last row of `far`."""
@@ -117,6 +129,7 @@ class View:
             means = np.empty(len(self.seasons.lengths))
             describe_targets_inplace(self.panel, self.ties, *ahead, made.X[0], far, far.X.shape[1] - 1, means)
         self.clipping.clip_inplace(made.X[0], np.arange(self.graph.n_tasks))
+        self._give_planned(made, given)
         made.last[0], made.scale[0] = self.panel.last, self.panel.scale
         made.y[0] = np.nan
         return made
@@ -154,7 +167,7 @@ class View:
         return {name: getattr(self, name) for name in names} | {"panel": self.panel._asdict()}
 
     @classmethod
-    def restore(cls, dumped: Mapping[str, Any], seasons: Seasons, n_given: int, horizon: int) -> Self:
+    def restore(cls, dumped: Mapping[str, Any], seasons: Seasons, n_given: tuple[int, int], horizon: int) -> Self:
         """Return the view that was dumped; raise InputError if its parts do not fit together."""
         units, graph, medians = dumped["units"], dumped["graph"], dumped["medians"]
         if not isinstance(units, Units) or not isinstance(graph, TaskGraph) or len(units.centre) != graph.n_tasks:
