@@ -1,11 +1,11 @@
 """Auto: samples a second on one core beside LightGBM, the cost of further horizons, the first and the second run of a
-table, many streams, and what it loses on random walks.
+table, many streams, what it loses on random walks, and what is known ahead, beside the true model.
 
 The tables are synthetic: hourly, with a season of a day, and processes that streams share. LightGBM is that of
 `braided study --suite forecasting`, on one thread, with ten refits; it is left out where it is not installed
 (`pip install 'braided[peers]'`). Runs are processes of their own, as a user would start them.
 
-    python benchmarks/auto.py [--part speed horizons first many walks]
+    python benchmarks/auto.py [--part speed horizons first many walks known]
 """
 
 import argparse
@@ -25,7 +25,7 @@ from braided.suite.past import Past, cuts_of
 from braided.tables import Panel
 
 REPEATS = 3
-PARTS = ("speed", "horizons", "first", "many", "walks")
+PARTS = ("speed", "horizons", "first", "many", "walks", "known")
 
 
 def table(streams, rounds, seed=0):
@@ -129,6 +129,40 @@ def error_on_walks(streams, rounds, wanders, seed):
     forecaster.update(np.arange(rounds), values, [f"s{place}" for place in range(streams)])
     record = forecaster.record
     return (record.rmse_of("model") / record.rmse_of("no change")).mean()
+
+
+def known(horizon=7, seeds=4):
+    print("Synthetic sales of 10 shops on 1,500 days, with promotions known ahead: RMSE over that of the true model")
+    print(f"on the days after the first fifth; mean of {seeds} seeds\n")
+    print("| days ahead | no change | Auto without the promotions | Auto that knows them |")
+    print("|---|---|---|---|")
+    errors = np.mean([errors_on_sales(horizon, seed) for seed in range(seeds)], axis=0)
+    for k, row in enumerate(errors):
+        print(f"| {k + 1} | " + " | ".join(f"{error:.3f}" for error in row) + " |", flush=True)
+
+
+def errors_on_sales(horizon, seed):
+    """RMSE (H, 3) of no change, and of Auto without and with the promotions, over that of the true model."""
+    sales = bd.datasets.shop_sales(seed)
+    panel = sales.panel
+    first, n = len(panel.times) // 5, len(panel.times)
+
+    def update(**given):
+        forecaster = bd.Forecaster(season=(), horizon=horizon, **given)
+        return forecaster.update(panel.times, panel.values, panel.tasks, known=sales.promotions if given else None)
+
+    def rmse(made, h):
+        scored = (made.horizons == h) & (made.times >= panel.times[first])
+        return np.sqrt(np.mean((made.actual[scored] - made.forecast[scored]) ** 2))
+
+    plain, told = update(), update(known="promotion")
+    rows = []
+    for h in range(1, horizon + 1):
+        surprises = np.lib.stride_tricks.sliding_window_view(sales.surprises, h, axis=0).sum(axis=-1)
+        true = np.sqrt(np.mean(surprises[first - h + 1 :] ** 2))
+        unchanged = np.sqrt(np.mean((panel.values[first:] - panel.values[first - h : n - h]) ** 2))
+        rows.append([unchanged / true, rmse(plain, h) / true, rmse(told, h) / true])
+    return np.array(rows)
 
 
 def in_own_process(streams, rounds):

@@ -20,8 +20,8 @@ def forecast(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value say what "
-            "is known of rounds to come."
+            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value say "
+            "what is known of rounds to come."
         ),
     ] = None,
     future: Annotated[

@@ -1,4 +1,4 @@
-"""A synthetic wind field: related series, with relations that come from a flow.
+"""Synthetic panels: a wind field, whose relations come from a flow, and sales that follow promotions known ahead.
 
 Eddies of many sizes, a sum of waves with random directions, are carried over the sites by a mean wind that drifts in
 strength and direction, while they slowly change; now and then a front passes, site after site. What a site upstream
@@ -13,6 +13,8 @@ True
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from braided.tables.panel import Panel
@@ -24,6 +26,7 @@ EXTENT = 10.0  # km, the side of the square in which the sites lie
 EDDIES = 96
 SMALLEST_EDDY = 8.0  # km; five minutes carry it a quarter of its size
 FRONT_EVERY = 36.0  # hours, on average
+PROMOTED = 0.15  # share of the days
 
 
 def wind_field(seed: int, steps: int = 24_000, sites: int = 10) -> Panel:
@@ -54,6 +57,36 @@ def wind_field(seed: int, steps: int = 24_000, sites: int = 10) -> Panel:
     times = np.datetime64("2012-01-01T00:00:00") + np.arange(steps) * np.timedelta64(60 * MINUTES, "s")
     tasks = tuple(f"site {i + 1}" for i in range(sites))
     return Panel("synthetic", tasks, times, wind, "synthetic, made by braided.datasets.wind_field", synthetic=True)
+
+
+class Sales(NamedTuple):
+    """Sales of shops, and what was known ahead."""
+
+    panel: Panel
+    promotions: Floats  # (days, shops) 1 on days with a promotion
+    surprises: Floats  # (days, shops) changes that nothing can forecast
+
+
+def shop_sales(seed: int, days: int = 1500, shops: int = 10) -> Sales:
+    """Return daily sales that wander, and are higher by a constant of the shop on days with a promotion.
+
+    The best forecast h days ahead is the last value, corrected for the promotions then and on the day: its error is the
+    sum of the h surprises.
+
+    >>> sales = shop_sales(seed=0, days=3, shops=2)
+    >>> sales.panel.tasks, sales.promotions.shape
+    (('shop 1', 'shop 2'), (3, 2))
+    """
+    days, shops = count(days, "days"), count(shops, "shops")
+    rng = np.random.default_rng(count(seed, "seed", least=0))
+    promotions = (rng.random((days, shops)) < PROMOTED).astype(np.float64)
+    effects = rng.uniform(1.0, 10.0, shops)
+    surprises = 0.7 * (rng.normal(size=(days, 1)) + rng.normal(size=(days, shops)))
+    values = 100.0 + surprises.cumsum(axis=0) + effects * promotions
+    times = np.datetime64("2024-01-01") + np.arange(days)
+    source = "synthetic, made by braided.datasets.shop_sales"
+    panel = Panel("shop sales", tuple(f"shop {i + 1}" for i in range(shops)), times, values, source, synthetic=True)
+    return Sales(panel, promotions, surprises)
 
 
 def _wander(rng: np.random.Generator, steps: int, hours_of_memory: float) -> Floats:

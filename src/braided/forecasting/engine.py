@@ -190,7 +190,7 @@ class Engine(ABC):
         came = self._are_rounds(table)
         if came.any():
             self._insist_measured(keys, table[came])
-        self._take_plan(stamps, keys, more)
+        self._take_plan(stamps, keys, more, came)
         stamps, table, more = stamps[came], table[came], more[came]
         if not len(stamps):
             return self.nothing()
@@ -235,8 +235,10 @@ class Engine(ABC):
         """Return which rows (n,) are rounds, and not only what is known of rounds to come."""
         return np.ones(len(table), np.bool_)
 
-    def _take_plan(self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats) -> None:  # noqa: B027 (most have none)
-        """Take in what is known ahead."""
+    def _take_plan(  # noqa: B027 (most have none)
+        self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats, came: Flags
+    ) -> None:
+        """Take in what is known ahead of rounds, those that came and others."""
 
     def _after(self, stamp: int) -> int:
         """When the round after that of a time is expected."""

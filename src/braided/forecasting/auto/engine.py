@@ -245,16 +245,19 @@ class AutoEngine(Engine):
         if np.isinf(given).any():
             place = tuple(map(int, np.argwhere(np.isinf(given))[0]))
             raise InputError(f"known{list(place)} is {given[place]:g}: use NaN for a missing value")
-        self._take_plan(stamps, keys, given)
+        self._take_plan(stamps, keys, given, np.zeros(len(stamps), np.bool_))
 
     def _are_rounds(self, table: Floats) -> Flags:
-        return (~np.isnan(table)).any(axis=1) if self.n_known else super()._are_rounds(table)
+        if not self.n_known:
+            return super()._are_rounds(table)
+        return np.asarray((~np.isnan(table)).any(axis=1))
 
-    def _take_plan(self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats) -> None:
-        if not self.n_known or not len(stamps):
-            return
-        known = without_too_large(extras[:, :, -self.n_known :])[0]
-        self.plan = self.plan.with_rows(keys, stamps, known)
+    def _take_plan(self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats, came: Flags) -> None:
+        if self.n_known and len(stamps):
+            known = without_too_large(extras[:, :, -self.n_known :])[0]
+            self.plan = self.plan.with_rows(keys, stamps, known)
+            if not came.any():  # else once they are learned
+                self._forget_plan()
 
     def _forget_plan(self) -> None:
         """Forget what is not needed any more, and what lies too far ahead."""
