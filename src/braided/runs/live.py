@@ -43,8 +43,8 @@ ROUNDS_FOR_CLOCK = 1000  # the last of the warm-up
 class Live:
     """Turns lines into forecasts; `columns` names theirs, as `tables.Lines` takes them.
 
-    `known` is what to resume from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each line
-    that turns out later to be unusable.
+    `before` is what to resume from: a model, or the rounds of a warm-up. `rejected` collects an InputError for each
+    line that turns out later to be unusable.
 
     >>> live = Live(Settings())
     >>> for number, line in enumerate(["time,site,value", "1,a,5.0", "1,b,7.0", "2,a,6.0", "2,b,7.5"], 1):
@@ -57,7 +57,7 @@ class Live:
     def __init__(
         self,
         settings: Settings,
-        known: Engine | LiveRounds | None = None,
+        before: Engine | LiveRounds | None = None,
         *,
         warm_up: int = WARM_UP,
         max_ahead: int = MAX_AHEAD,
@@ -77,14 +77,14 @@ class Live:
         self._kind: tuple[bool, bool | None] | None = None  # whether times are dates, and in UTC
         self._n_extras: int | None = None
         self._failed_starts = 0
-        self._is_fresh = known is None
+        self._is_fresh = before is None
         self._used: list[int] = []  # numbers of the first lines that were used
         self._doubted: list[tuple[str | bytes, int]] = []  # the lines in a row that did not fit them
         self._said = ""  # of the model
         self.values = 0  # received and used
         self.set_aside = 0  # lines
-        self.forecaster = known if isinstance(known, Engine) else None
-        held = known.origin.live if isinstance(known, Engine) else known
+        self.forecaster = before if isinstance(before, Engine) else None
+        held = before.origin.live if isinstance(before, Engine) else before
         if self.forecaster is not None:
             self.forecaster.origin = replace(self.forecaster.origin, live=None)
             self._said = chosen(self.forecaster)

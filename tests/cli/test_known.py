@@ -1,0 +1,189 @@
+"""What is known ahead, from files and lines: read in time, however the table is cut, and said where it is missing."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import braided as bd
+from braided.datasets import shop_sales
+from braided.forecasting.auto import Auto
+from braided.runs import Live, Settings, load_forecaster, load_live, run
+from braided.tables import open_rounds
+from tests.auto import OWN, same
+from tests.cli.test_auto import called
+from tests.runs.kills import insist_same_bytes_after_kills
+from tests.unit.test_plan import MEMBERS
+
+H, AHEAD_BY = 4, 5  # the horizon; days without a value at the end of the table
+NAMED = ("--value", "sales", "--known", "promotion", "--horizon", str(H))
+FEW = Settings(auto=Auto(MEMBERS, horizon=H))
+COLUMNS = {"value": "sales", "known": ["promotion"]}
+
+
+@pytest.fixture
+def frame(tmp_path, monkeypatch):
+    """Sales of three shops, the last days of which only have promotions."""
+    sales = shop_sales(seed=0, days=120, shops=3)
+    panel = sales.panel
+    values = panel.values.copy()
+    values[-AHEAD_BY:] = np.nan
+    values[50, 1], values[60] = np.nan, np.nan
+    days, shops = np.indices(values.shape)
+    table = pd.DataFrame(
+        {
+            "day": panel.times[days.ravel()].astype(str),
+            "shop": np.array(panel.tasks)[shops.ravel()],
+            "sales": values.ravel(),
+            "promotion": sales.promotions.ravel().astype(int),
+        }
+    )
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("all.csv", index=False)
+    n = AHEAD_BY * len(panel.tasks)
+    table[:-n].to_csv("past.csv", index=False)
+    table[-n:].drop(columns="sales").to_csv("future.csv", index=False)
+    return table
+
+
+def go(folder, table="all.csv", every=10**6, settings=FEW, **reading):
+    rounds = open_rounds(table, **COLUMNS | reading)
+    return run(rounds, settings, folder / "forecasts.csv", folder / "model", every=every)
+
+
+def test_forecasts_do_not_depend_on_how_a_table_is_cut(frame, tmp_path):
+    whole = go(tmp_path / "whole")
+    assert whole.forecaster.rounds == 120 - AHEAD_BY - 1  # the day without any value is no round
+    for folder, every, reading in (
+        ("pieces", 7, {}),
+        ("batches", 10**6, {"batch_rows": 4, "sort_rows": 0}),
+        ("both", 40, {"batch_rows": 50, "sort_rows": 10}),
+    ):
+        other = go(tmp_path / folder, every=every, **reading)
+        assert other.forecasts.read_bytes() == whole.forecasts.read_bytes()
+        same(other.forecaster.ahead(), whole.forecaster.ahead())
+    engine = bd.Forecaster(horizon=H, known="promotion", members=MEMBERS)
+    made = engine.update(
+        frame.day.to_numpy("datetime64[D]"), frame.sales, frame.shop.to_numpy(), known=frame[["promotion"]].to_numpy()
+    )
+    written = pd.read_csv(whole.forecasts)
+    np.testing.assert_array_equal(written.forecast, made.forecast)
+    assert not whole.forecaster.plan_in_words()
+
+
+def test_a_run_that_was_killed_ends_with_the_same_bytes(frame, tmp_path, monkeypatch):
+    insist_same_bytes_after_kills(
+        lambda folder: go(folder, every=60, batch_rows=100, sort_rows=0), tmp_path, monkeypatch
+    )
+
+
+def test_what_is_known_may_come_with_the_table_or_with_forecast(frame, monkeypatch, capsys):
+    for name in ("all", "past"):
+        code, printed, _ = called(monkeypatch, capsys, "run", f"{name}.csv", *NAMED, "--out", name)
+        assert not code
+        assert "known ahead 'promotion'" in printed
+    whole = called(monkeypatch, capsys, "forecast", "all/model.braided", "--format", "csv")
+    assert whole[0] == 0
+    assert whole[2] == ""
+    blind = called(monkeypatch, capsys, "forecast", "past/model.braided", "--format", "csv")
+    assert "'promotion': not known for 12 forecasts of 12, the first of them 1 round ahead" in blind[2]
+    assert blind[1] != whole[1]
+    told = called(monkeypatch, capsys, "forecast", "past/model.braided", "--future", "future.csv", "--format", "csv")
+    assert told == whole
+    frame[-2 * 3 :].to_csv("rows.csv", index=False)
+    rows = called(monkeypatch, capsys, "forecast", "past/model.braided", "rows.csv", "--format", "csv")
+    assert "not known for 9 forecasts of 12" in rows[2]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("run", "all.csv", "--value", "sales", "--known", "price"), "no column 'price'"),
+        (("run", "all.csv", "--value", "sales", "--known", "promotion", "--features", "promotion"), "have 'promotion'"),
+        (("run", "all.csv", "--known", "promotion", "--method", "mt-wrls"), "only Auto uses what is known ahead"),
+        (("tune", "all.csv", "--known", "promotion"), "only Auto uses what is known ahead"),
+        (("run", "wide.csv", "--known", "promotion"), "--known (known= in Python) names columns of a long table"),
+        (("forecast", "plain/model.braided", "--future", "future.csv"), "leave out --future"),
+        (("run", "all.csv", "--model", "plain/model.braided", "--known", "promotion"), "name the same columns"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(frame, monkeypatch, capsys, command, said):
+    frame.pivot(index="day", columns="shop", values="sales").to_csv("wide.csv")
+    called(monkeypatch, capsys, "run", "past.csv", "--value", "sales", "--features", "promotion", "--out", "plain")
+    code, _, error = called(monkeypatch, capsys, *command)
+    assert code == 2
+    assert said in " ".join(error.split())
+
+
+# Lines --------------------------------------------------------------------------------------------------------------
+
+
+def lines_in_time(frame, ahead=6):
+    """Lines of the past, each round's preceded by what is known that many days ahead."""
+    days = list(dict.fromkeys(frame.day))
+    told = 0
+    for place, day in enumerate(days[:-AHEAD_BY]):
+        while told < min(place + ahead, len(days)):
+            for row in frame[frame.day == days[told]].itertuples():
+                yield line_of(row, None)
+            told += 1
+        for row in frame[frame.day == day].itertuples():
+            if not np.isnan(row.sales):
+                yield line_of(row, row.sales)
+
+
+def line_of(row, sales):
+    return json.dumps({"day": row.day, "shop": row.shop, "sales": sales, "promotion": row.promotion})
+
+
+def columns():
+    return {"time": "day", "task": "shop", "value": "sales", "known": ("promotion",)}
+
+
+@pytest.mark.parametrize("cut", [None, 3, 40, 300])
+def test_lines_are_forecast_like_a_table(frame, tmp_path, cut):
+    live, made = Live(FEW, **columns()), []
+    for number, line in enumerate(lines_in_time(frame), 1):
+        made += live.feed(line, number)
+        if number == cut:
+            live.save(tmp_path / "live")
+            live = Live(FEW, load_live(tmp_path / "live"), **columns())
+    made += live.end()
+    assert not live.rejected
+    table = go(tmp_path / "run", "past.csv", every=10**6).forecaster
+    assert live.forecaster.rounds == table.rounds
+    table.look_ahead(*known_of(frame))
+    live.forecaster.look_ahead(*known_of(frame))
+    same(live.forecaster.ahead(), table.ahead())
+
+
+def known_of(frame):
+    later = frame[-AHEAD_BY * 3 :]
+    days = later.day.to_numpy("datetime64[D]")[::3]
+    return days, later.promotion.to_numpy(float).reshape(AHEAD_BY, 3, 1), tuple(later.shop[:3])
+
+
+def test_a_line_of_a_day_too_far_ahead_is_refused(frame):
+    live = Live(FEW, max_ahead=10, **columns())
+    rows = [row for row in frame.itertuples() if not np.isnan(row.sales)]
+    for number, row in enumerate(rows[:60], 1):
+        live.feed(line_of(row, row.sales), number)
+    far = next(row for row in frame.itertuples() if row.day == "2024-03-20")
+    with pytest.raises(bd.errors.InputError, match="what is known of 2024-03-20, more than 10 steps after"):
+        live.feed(line_of(far, None), 61)
+    assert live.feed(line_of(rows[75], None), 62) == []
+    assert live.forecaster.plan.stamps.max() > live.forecaster.last_stamp
+
+
+def test_known_ahead_needs_auto_in_live():
+    with pytest.raises(bd.errors.InputError, match="only Auto uses what is known ahead"):
+        Live(Settings(("mt-wrls",)), **columns())
+
+
+def test_a_file_that_does_not_know_ahead_loads_as_before(tmp_path):
+    forecaster = bd.Forecaster(members=(OWN,))
+    sales = shop_sales(seed=0, days=40, shops=2).panel
+    forecaster.update(sales.times, sales.values, sales.tasks)
+    forecaster.save(tmp_path / "m.braided")
+    assert load_forecaster(tmp_path / "m.braided").n_known == 0
