@@ -176,6 +176,18 @@ def test_a_line_of_a_day_too_far_ahead_is_refused(frame):
     assert live.forecaster.plan.stamps.max() > live.forecaster.last_stamp
 
 
+def test_that_something_is_not_known_is_said_once(frame):
+    said = []
+    live = Live(FEW, note=said.append, **columns())
+    rows = [row for row in frame.itertuples() if not np.isnan(row.sales)]
+    for number, row in enumerate(rows[:90], 1):
+        live.feed(line_of(row, row.sales), number)
+    assert [text for text in said if "not known" in text] == [
+        "'promotion': not known for 12 forecasts of 12, the first of them 1 round ahead; these are made without "
+        "(said once)"
+    ]
+
+
 def test_known_ahead_needs_auto_in_live():
     with pytest.raises(bd.errors.InputError, match="only Auto uses what is known ahead"):
         Live(Settings(("mt-wrls",)), **columns())

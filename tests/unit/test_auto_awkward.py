@@ -20,7 +20,7 @@ from tests.reference.auto import centred, obvious_features, obvious_scales
 
 
 def view_of(values, **given):
-    return View.measure(values[:20], Seasons((), 1), 0, sharing=True, **given)
+    return View.measure(values[:20], Seasons((), 1), (0, 0), sharing=True, **given)
 
 
 def calendar_of(n):
@@ -95,12 +95,13 @@ def test_a_weekend_is_no_gap_for_business_days():
     n = len(stamps)
     times = np.append(stamps[0] - DAY, stamps)
     times[-1] += 6 * DAY
-    stretch = Surroundings(None, 0).stretch(
+    stretch = Surroundings(None, 0, 0).stretch(
         times,
         times,
         times[1:, None],
         np.zeros((n, 1)),
         np.zeros((n, 1, 0)),
+        (np.zeros((1, 1, 0)), np.zeros((n, 1), np.int64)),
         Clock.measure(days.astype("datetime64[us]")),
         True,
     )

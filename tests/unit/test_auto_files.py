@@ -94,7 +94,7 @@ SPOILT = {  # what does not fit the rest
     ),
     "rounds of the panel": lambda engine: engine.ensemble.views[0].panel.totals.__setitem__(0, -1e9),
     "others of a stream": lambda engine: engine.ensemble.views[0].alike.__setitem__((0, 0), 9),
-    "given": lambda engine: setattr(engine.ensemble.views[0], "n_given", 3),
+    "given": lambda engine: setattr(engine.ensemble.views[0], "n_given", (3, 0)),
     "sizes": lambda engine: setattr(engine.ensemble.views[0], "clipping", Clipping.blank(1, 1)),
 }
 

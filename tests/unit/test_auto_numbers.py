@@ -32,7 +32,7 @@ def rounds_of_three(n=60):
     y[rng.random((n, 3)) < 0.1] = np.nan
     before = rng.normal(size=(n, 3))
     before[7, 1] = np.nan
-    given = rng.uniform(0.5, 3.0, (n, 3)), np.arange(n) % PHASES, rng.integers(0, 2, n)
+    given = rng.uniform(0.5, 3.0, (n, 3)), np.arange(n) % PHASES, rng.integers(0, 2, n), np.ones((n, 3), bool)
     return Start(GRAPH, groups, ALIKE, PHASES), Rounds(X, y, *given, first=0, forecasts={"before": before})
 
 

@@ -18,7 +18,7 @@ from tests.auto import same, utc
 
 def test_levels_on_the_asinh_scale_become_the_same_values_again():
     head = np.array([[0.0, 0.0, 8.0], [0.0, 0.0, 9.0], [1.0, 0.0, 10.0], [4.0, 0.0, 20.0], [2.0, 0.0, 30.0]])
-    view = View.measure(head, Seasons((), 1), 0, sharing=True, is_asinh=True)
+    view = View.measure(head, Seasons((), 1), (0, 0), sharing=True, is_asinh=True)
     np.testing.assert_array_equal(view.medians, [2.0, 8.5, 10.0])  # of 1, 2, 4; of all eight; of its own five
     bent = np.arcsinh(3.0 * head / [2.0, 8.5, 10.0])
     np.testing.assert_allclose(view.inward(head), (bent - view.units.centre) / view.units.scale, rtol=1e-12)

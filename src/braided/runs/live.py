@@ -80,7 +80,7 @@ class Live:
         self._is_fresh = before is None
         self._used: list[int] = []  # numbers of the first lines that were used
         self._doubted: list[tuple[str | bytes, int]] = []  # the lines in a row that did not fit them
-        self._said = ""  # of the model
+        self._said, self._has_said_unknown = "", False  # of the model; that not all is known ahead
         self.values = 0  # received and used
         self.set_aside = 0  # lines
         self.forecaster = before if isinstance(before, Engine) else None
@@ -292,6 +292,9 @@ class Live:
             self.forecaster.advance(times, values, tasks, extras)
             if isinstance(self.forecaster, AutoEngine) and self.forecaster.measured_on == self.forecaster.rounds:
                 self._describe(self.forecaster)  # learners join, and seasons are found
+            if not self._has_said_unknown and (said := self.forecaster.plan_in_words()):
+                self._has_said_unknown = True
+                self.note(f"{said} (said once)")
             return self.forecaster.ahead()
         self._gathered.append(whole)
         if len(self._gathered) >= self._needed:
