@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import braided as bd
-from braided.errors import InputError
+from braided.errors import FileError, InputError
 from braided.forecasting import Plan, joined
 from braided.forecasting.auto import Auto, AutoEngine, Linear
 from braided.forecasting.plan import MOST_ROUNDS, Planned
@@ -252,6 +252,29 @@ def test_plans_of_other_columns_are_refused():
     assert dumps(forecaster) == before
     with pytest.raises(InputError, match="no columns that are known ahead"):
         AutoEngine(Auto()).look_ahead(times, plan, tasks)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda engine: setattr(engine, "plan", Plan.none(2)),
+        lambda engine: setattr(engine, "_n_extras", 3),
+        lambda engine: setattr(engine.ensemble, "n_planned", 0),
+        lambda engine: setattr(engine, "unplanned", np.zeros(H + 1, np.int64)),
+        lambda engine: setattr(engine.ensemble.horizons, "plan", engine.ensemble.horizons.plan[1:]),
+        lambda engine: engine.plan.stamps.__setitem__(0, 2**62),
+        lambda engine: engine.plan.values.__setitem__(0, np.inf),
+    ],
+)
+def test_a_file_with_another_plan_is_refused(spoil):
+    times, values, tasks, plan = promoted(60)
+    forecaster = engine()
+    forecaster.advance(times[:50], values[:50], tasks, plan[:50])
+    forecaster.look_ahead(times[50:], plan[50:], tasks)
+    loads(dumps(forecaster))
+    spoil(forecaster)
+    with pytest.raises(FileError):
+        loads(dumps(forecaster))
 
 
 # The front door -----------------------------------------------------------------------------------------------------

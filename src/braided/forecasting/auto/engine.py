@@ -29,7 +29,7 @@ from braided.forecasting.auto.first_rounds import FirstRounds, Part
 from braided.forecasting.auto.newcomers import LONGEST_WAIT, Newcomers
 from braided.forecasting.auto.pending import Given, Pending
 from braided.forecasting.auto.seasons import Seasons
-from braided.forecasting.auto.surroundings import Stretch, Surroundings
+from braided.forecasting.auto.surroundings import HOLIDAY_COLUMNS, Stretch, Surroundings
 from braided.forecasting.clock import DAY, NEVER, Clock
 from braided.forecasting.curve import BINS, Curve
 from braided.forecasting.detection import detect_seasons
@@ -602,8 +602,14 @@ class AutoEngine(Engine):
             raise InputError("there is an ensemble to compare with, or none, but should not")
         if other is not None and (other.n_streams != is_inside or other.sharing):
             raise InputError("the ensemble to compare with is of other streams, or shares")
+        has_holidays, n_known = self.is_dated and self.auto.holidays is not None, self.n_known
+        given = (self._n_extras - n_known + HOLIDAY_COLUMNS * has_holidays, 2 * n_known), n_known + has_holidays
         for ensemble, horizon in ((one, self.auto.horizon), (other, 1)):
-            if ensemble is not None and ensemble.views[0].horizon != horizon:
+            if ensemble is None:
+                continue
+            if any((tuple(view.n_given), ensemble.n_planned) != given for view in ensemble.views):
+                raise InputError("an ensemble has learned from other columns than those there are")
+            if ensemble.views[0].horizon != horizon:
                 raise InputError(f"an ensemble forecasts {ensemble.views[0].horizon} rounds ahead, not {horizon}")
         names = [NO_CHANGE] if one is None or self.rounds < SCORED_FROM else one.names
         expected = (MODEL, *([ALONE] if other and names != [NO_CHANGE] else []), *names)

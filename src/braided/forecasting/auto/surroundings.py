@@ -16,6 +16,7 @@ from braided.forecasting.plan import Planned
 from braided.types import Flags, Floats, Ints
 
 CLIP_EXTRAS_AT = 10.0  # deviations
+HOLIDAY_COLUMNS = 3  # of `holidays_of`
 
 
 class Stretch(NamedTuple):
