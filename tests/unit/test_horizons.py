@@ -30,7 +30,7 @@ def streams(rounds=ROUNDS, missing=0.05, **given):
 def of_horizon(made, h):
     """The forecasts of one horizon."""
     own = made.horizons == h
-    return made._replace(**{name: getattr(made, name)[own] for name in made._fields if name != "names"})
+    return made._replace(**{name: getattr(made, name)[own] for name in made._fields if name not in ("names", "levels")})
 
 
 # The same as before, one round ahead --------------------------------------------------------------------------------
