@@ -136,8 +136,8 @@ def obvious_spread(errors, unit, delay, misses, log_factor, levels):
     multiples, shared = np.arcsinh(np.tile([*levels.values()], (T, 1))).T, np.zeros((len(levels), 1))
     for i in range(n):
         scales[i] = np.where(seen > 0, np.prod(own, axis=0) ** 0.25 + 0.0 * unit, unit * np.sqrt(square))
-        widths[i] = np.exp(log + common) * np.sqrt(c) * scales[i]
-        offsets[:, i] = np.sinh(multiples + shared) * np.sqrt(c) * scales[i]
+        widths[i] = np.exp(log + common) * c ** (0.5 / h**0.125) * scales[i]
+        offsets[:, i] = np.sinh(multiples + shared) * c ** (0.5 / h**0.125) * scales[i]
         widths[i, np.isinf(widths[i])] = np.nan
         t = np.flatnonzero(~np.isnan(errors[i] + widths[i - delay]) & (scales[i - delay] > 0.0)) if i >= delay else []
         if len(t) == 0:

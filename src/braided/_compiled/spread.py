@@ -4,11 +4,11 @@ A stream's typical error s is the geometric mean of two running root mean square
 All streams together have a factor c, the running mean of e² / s²: shocks that many share make all intervals wider. The
 half-width is √c · s times a multiple, whose logarithm is a stream's own and a common one: a value outside raises them,
 one inside lowers them, so that in the long run the promised share is inside, whatever the noise. The longer the horizon
-h, the smaller the steps, as h forecasts in turn have nearly the same error.
+h, the smaller are the steps and the power of c, as h forecasts in turn have nearly the same error.
 
-A quantile of a level q is the forecast plus √c · s times a multiple with a sign, sinh(a): it is a that a value above
-raises by q steps, and one below lowers by 1 − q. Each level has an a of its own, so quantiles of errors that are skewed
-lie at different distances; far from 0, sinh is an exponential, as the multiple of an interval.
+The quantile of a level q is the forecast plus √c · s times a multiple with a sign, sinh(a). A value above raises a by q
+steps, one below lowers it by 1 − q steps. Each level has an a of its own, so that quantiles of skewed errors lie at
+different distances. Far from 0, sinh is an exponential, like the multiple of an interval.
 
 A stream's first errors are judged by those of all streams, in units of its changes. An error of next to nothing, as of
 a stream that is constant, makes the fast mean smaller and changes nothing else.
@@ -29,6 +29,7 @@ SLOW_MEMORY, FAST_MEMORY = 0.005, 0.1  # of the newest error; fast: less at long
 FIRST_ERRORS = 2.0  # that the errors of all streams count for, in a stream's own
 COMMON_WINDOW = 500.0  # values of all streams in the mean c; more at longer horizons, by √h
 LARGEST_COMMON_MEMORY = 0.3
+COMMON_DECAY = 0.125  # of the exponent of c by the horizon: errors of forecasts that overlap say less of a shock
 CLIP_SQUARES_AT = 25.0  # s², in c
 CLIP_ERRORS_AT = 100.0  # s², in s; or times the square of a tenth of the unit, if that is more
 LEAST_TYPICAL = 0.1  # units, for that
@@ -110,7 +111,7 @@ def widths_inplace(
     (n, T), horizon = errors.shape, delay + 1.0
     before, above = len(made.half) - n, np.empty(len(levels))
     for i in range(n):
-        volatility = np.sqrt(common[VOLATILITY])
+        volatility = common[VOLATILITY] ** (0.5 * horizon**-COMMON_DECAY)
         factor = np.exp(common[COMMON_LOG]) * volatility
         for t in range(T):
             scale = scale_of(spread, unit, t)

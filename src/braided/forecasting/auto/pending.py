@@ -82,7 +82,7 @@ class Pending:
         widths, offsets = (np.empty((self.horizon, *some, *none.shape)) for some in ((), self.levels.shape))
         for k, spread in enumerate(self.spreads):
             made = Widths(widths[k], offsets[k], np.empty_like(none))
-            widths_inplace(spread, 0, unit, nobody, made, none, self.misses, self.levels)
+            widths_inplace(spread, k, unit, nobody, made, none, self.misses, self.levels)
         return widths[:, 0], offsets[:, :, 0]
 
     def dump(self) -> dict[str, Any]:
