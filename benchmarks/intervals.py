@@ -63,18 +63,14 @@ def rows_of(panel, horizon):
         low, high, *quantiles = ends
         inside = np.where(np.isnan(error), np.nan, (low <= error) & (error <= high))
         times = np.array_split(np.flatnonzero(~np.isnan(inside).all(axis=1)), 10)
-        shares = (
-            np.nanmean(inside),
-            min(np.nanmean(inside[tenth]) for tenth in times),
-            np.nanmin(np.nanmean(inside, axis=0)),
-        )
+        worst = min(np.nanmean(inside[tenth]) for tenth in times), np.nanmin(np.nanmean(inside, axis=0))
         loss, beside = (np.nanmean(of_ends(error, *pair) / unit) for pair in ((low, high), (-normal, normal)))
         levels = []
         for level, quantile, symmetric in zip(LEVELS, quantiles, (low, 0.0, high), strict=True):
             below = np.nanmean(np.where(np.isnan(error), np.nan, error < quantile))
             one, other = (np.nanmean(pinball(level, error, end) / unit) for end in (quantile, symmetric))
             levels.append((below, one / other))
-        yield h, shares, loss / beside, levels
+        yield h, (np.nanmean(inside), *worst), loss / beside, levels
 
 
 def main():

@@ -115,7 +115,7 @@ def show_record(forecaster: Engine) -> None:
     from braided.report.run.kinds import report_of
 
     report, sentences = report_of(forecaster), prose()
-    for table in (report.errors(most=30), report.by_horizon()):
+    for table in (report.errors(most=30), report.by_horizon(), report.quantiles()):
         if table.rows:
             show(fitted(table, sentences.width), console())
     for sentence in report.in_words():
