@@ -125,9 +125,7 @@ SPOILT_AHEAD = {  # of an engine that forecasts three rounds ahead
     "errors below 0": lambda engine: engine._pending.spreads[1].own.__setitem__((0, 0), -1.0),
     "volatility below 0": lambda engine: engine._pending.spreads[1].common.__setitem__(1, -1.0),
     "a multiple that is none": lambda engine: engine._pending.spreads[1].common.__setitem__(2, np.nan),
-    "quantiles that it does not forecast": lambda engine: setattr(
-        engine, "auto", replace(engine.auto, quantiles=(0.5,))
-    ),
+    "other quantiles": lambda engine: setattr(engine, "auto", replace(engine.auto, quantiles=(0.5,))),
     "a record of other levels": lambda engine: engine.record.expect((0.1,)),
     "records of other levels": lambda engine: engine.later_records[0].expect((0.1,)),
     "losses of fewer streams": lambda engine: setattr(engine.record, "losses", np.zeros((1, 2))),

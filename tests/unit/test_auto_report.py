@@ -291,7 +291,7 @@ def test_a_file_with_parts_that_do_not_fit_is_refused(base, name, value, said):
 
 def test_numbers_of_the_table_are_those_of_the_record(base):
     table, record = AutoReport(base).errors(), base.record
-    assert table.columns == ("Stream", "RMSE", "no change", "best rule", "one filter", "unshared", "holds, %")
+    assert table.columns == ("Stream", "RMSE", "no change", "best rule", "one filter", "unshared", "holds, %", "loss")
     rows = {row[0]: row for row in table.rows}
     own = record.rmse_of("model")
     for place, task in enumerate(base.tasks):
