@@ -106,9 +106,10 @@ class Record:
         """Add the pinball losses of forecasts whose `ends` (n, L) are those of the levels; NaN where there are none."""
         known = ~np.isnan(ends).any(axis=1)
         ends, actual, places = ends[known], actual[known, None], places[known]
-        errors = np.clip((actual - ends) / self.scale[places, None], -LARGEST_LOSS, LARGEST_LOSS)
-        losses = np.maximum(np.array(self.levels) * errors, (np.array(self.levels) - 1.0) * errors)
-        n_tasks = len(self.counts)
+        with np.errstate(over="ignore"):
+            errors = np.clip((actual - ends) / self.scale[places, None], -LARGEST_LOSS, LARGEST_LOSS)
+        n_tasks, levels = len(self.counts), np.array(self.levels)
+        losses = np.maximum(levels * errors, (levels - 1.0) * errors)
         self.measured += np.bincount(places, minlength=n_tasks)
         for column in range(len(self.levels)):
             self.losses[:, column] += np.bincount(places, losses[:, column], n_tasks)

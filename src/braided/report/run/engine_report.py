@@ -210,6 +210,7 @@ class EngineReport:
             f"Forecasts {self.not_scored} do not count.",
             **self._baselines(),
             "Interval": f"Should hold {coverage} of the values of each stream; its width adapts to the errors.",
+            **({"Quantile": "Below it should be a share of the values: its level."} if self.engine.levels else {}),
         }
 
     def _baselines(self) -> dict[str, str]:
