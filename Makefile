@@ -45,6 +45,7 @@ bench: bench-peers $(READY)  ## speed beside peers, against size, first use, fil
 	$(BIN)/python benchmarks/forgetting.py
 	$(BIN)/python benchmarks/robustness.py
 	$(BIN)/python benchmarks/auto.py
+	$(BIN)/python benchmarks/intervals.py
 
 bench-peers: .venv-bench/ready  ## speed and accuracy beside other packages, installed in an environment of their own
 	.venv-bench/bin/python benchmarks/peers.py

@@ -58,7 +58,7 @@ def alone(member, horizon=1):
 def same(one, other):
     """Insist that forecasts are the same to the bit."""
     assert one.tasks == other.tasks
-    for name in ("times", "horizons", "actual", "forecast", "low", "high"):
+    for name in ("times", "horizons", "actual", "forecast", "low", "high", "quantiles"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
@@ -90,6 +90,8 @@ def insist_sound(engine, made):
         assert (one.forecast[known] <= one.high[known]).all()
         assert np.isfinite(one.low[known]).all()
         assert np.isfinite(one.high[known]).all()
+        assert np.isfinite(one.quantiles[known]).all()
+        assert (np.diff(one.quantiles[known], axis=1) >= 0.0).all()
     assert np.isfinite(engine.record.squares).all()
     assert np.isfinite(engine.record.curve).all()
     repr(engine)

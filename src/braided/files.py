@@ -117,8 +117,8 @@ def remove_drafts(path: Path) -> None:
 def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None:
     """Refuse to overwrite a file that braided did not make, unless it is empty.
 
-    A mark that ends in a line break must be the start of the file; any other may be near the start, or near the end
-    of Parquet.
+    A mark that ends in a line break or a comma must be the start of the file; any other may be near the start, or near
+    the end of Parquet.
     """
     if path.exists() and not path.is_file():
         raise FileError(f"can't write to {path} (not a regular file): {remedy}")
@@ -129,7 +129,7 @@ def insist_own(path: Path, mark: str | None, remedy: str = OTHER_FOLDER) -> None
             file.seek(max(file.seek(0, os.SEEK_END) - MARKED_AT_END, 0))
             near = file.read()
     sign = (mark or "").encode()
-    marked = sign and (near.startswith(sign) if sign.endswith(b"\n") else sign in near)
+    marked = sign and (near.startswith(sign) if sign.endswith((b"\n", b",")) else sign in near)
     if near and not marked:
         unmarked = "" if mark is None else ", and is not marked as a file that this command made"
         raise FileError(f"{path} exists already{unmarked}: {remedy}, or move it away")

@@ -64,6 +64,8 @@ class Forecaster:
         The lowest and the highest value possible, or None.
     interval
         The share of the values that intervals should hold.
+    quantiles
+        Levels of quantiles to forecast as well, such as (0.1, 0.5, 0.9); needs Auto.
     sharing, compare
         Whether streams learn from each other; whether a mixture that shares nothing runs along, to compare with.
     members
@@ -81,6 +83,7 @@ class Forecaster:
         holidays: str | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
         interval: float = 0.9,
+        quantiles: tuple[float, ...] = (),
         sharing: bool = True,
         compare: bool = False,
         members: Sequence[Any] | None = None,
@@ -103,6 +106,7 @@ class Forecaster:
             sharing=sharing,
             compares=compare,
             horizon=horizon,
+            quantiles=quantiles,
         )
         self.settings = Settings((method,), auto, coverage=interval)
         self.known = (known,) if isinstance(known, str) else tuple(known)

@@ -11,6 +11,7 @@ import pytest
 import braided as bd
 from braided.cli import main
 from braided.forecasting.auto import Auto, AutoEngine
+from braided.runs.output import tail
 from tests.auto import FEW, walks
 from tests.cli.kills import stopped_after
 from tests.runs.tables import field, lines_of, written
@@ -48,6 +49,7 @@ def table(tmp_path, monkeypatch):
         (("--min", "-2.5", "--max", "7"), {"low": -2.5, "high": 7.0}),
         (("--compare",), {"compares": True}),
         (("--horizon", "3"), {"horizon": 3}),
+        (("--quantiles", "0.1,0.9"), {"quantiles": (0.1, 0.9)}),
         (("--as-is",), {"robust": False}),
         (("--method", "auto"), {}),
     ],
@@ -89,6 +91,11 @@ REFUSED = {
     "auto needs no tuning": ("--method", "auto,wrls"),
     "--season has no meaning with --method, as it is for Auto": ("--method", "wrls", "--season", "7"),
     "--min has no meaning with --method, as it is for Auto": ("--method", "wrls", "--min", "0"),
+    "--quantiles is 90: give a share between 0 and 1, such as 0.9": ("--quantiles", "0.1,90"),
+    "--quantiles 'median': write levels between 0 and 1, such as 0.1,0.5,0.9": ("--quantiles", "median"),
+    "quantiles are (0.9, 0.1): give them rising, each once": ("--quantiles", "0.9,0.1"),
+    "quantiles are (0.5, 0.5): give them rising, each once": ("--quantiles", "0.5,0.5"),
+    "--quantiles has no meaning with --method, as it is for Auto": ("--method", "wrls", "--quantiles", "0.5"),
     "--horizon has no meaning with --method, as it is for Auto": ("--method", "wrls", "--horizon", "3"),
 }
 NEVER_FOR_LINES = ("--tune", "--keep-constant")
@@ -127,6 +134,53 @@ def test_forecasts_of_several_rounds_are_written_printed_and_scored(table, monke
     assert (code, len(printed.splitlines())) == (0, 10)
     code, printed, _ = called(monkeypatch, capsys, "inspect", model)
     assert (code, "Errors by horizon" in printed) == (0, True)
+
+
+def test_quantiles_are_written_printed_and_scored(table, tmp_path, monkeypatch, capsys):
+    command = ("run", "mine.csv", "--horizon", "2", "--format", "csv")
+    code, printed, said = called(monkeypatch, capsys, *command, "--quantiles", "0.1,0.5,0.9")
+    assert code == 0, said
+    assert "Quantiles" in printed
+    engine = AutoEngine(Auto(horizon=2, quantiles=(0.1, 0.5, 0.9)))
+    made = engine.advance(*walks(60))
+    frame = pd.read_csv("braided-run/forecasts.csv", parse_dates=["time"])
+    columns = ["stream", "time", "horizon", "forecast", "low", "high", "q0.1", "q0.5", "q0.9"]
+    assert list(frame) == list(made.columns()) == [*columns, "actual"]
+    for name, column in made.columns().items():
+        np.testing.assert_array_equal(frame[name].to_numpy(), column, name)
+    last = tail(tmp_path / "braided-run" / "forecasts.csv", 20)
+    np.testing.assert_array_equal(last["actual"], made.actual[-20:])
+    model = "braided-run/model.braided"
+    code, printed, _ = called(monkeypatch, capsys, "forecast", model, "--format", "csv")
+    head, *rows = (line.split(",") for line in printed.splitlines())
+    assert (code, head) == (0, columns)
+    np.testing.assert_array_equal([[float(cell) for cell in row[6:]] for row in rows], engine.ahead().quantiles)
+    code, printed, _ = called(monkeypatch, capsys, "inspect", model)
+    assert (code, "Quantiles" in printed) == (0, True)
+    assert "Quantiles" in (tmp_path / "braided-run" / "index.html").read_text("utf-8")
+    code, printed, said = called(monkeypatch, capsys, *command, "--fresh")  # over a file with other columns
+    assert code == 0, said
+    assert "Quantiles" not in printed
+    assert list(pd.read_csv("braided-run/forecasts.csv")) == [*columns[:6], "actual"]
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_lines_get_quantiles_from_the_first_round_on(tmp_path, monkeypatch, capsys, form):
+    lines, has_head = lines_of(field(steps=30), form), form == "csv"
+    options = ("live", "--quantiles", "0.05,0.9", "--save", tmp_path / "model")
+    code, printed, said = called(monkeypatch, capsys, *options, lines=lines)
+    assert code == 0, said
+    made = printed.splitlines()
+    if has_head:
+        assert made[0] == "stream,time,horizon,forecast,low,high,q0.05,q0.9"
+        rows = [line.split(",")[6:] for line in made[1:]]
+        assert {len(row) for row in rows} == {2}
+        assert rows[0] == ["", ""]
+    else:
+        rows = [[json.loads(line)[name] for name in ("q0.05", "q0.9")] for line in made]
+        assert rows[0] == [None, None]
+    last = np.array(rows[-4:], float)
+    np.testing.assert_array_equal(last, bd.load(tmp_path / "model").ahead().quantiles)
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
@@ -174,6 +228,7 @@ def test_options_that_make_no_sense_are_refused_in_a_line_and_nothing_is_left(
         ("--min", "0"),
         ("--compare",),
         ("--horizon", "2"),
+        ("--quantiles", "0.5"),
     ],
 )
 def test_a_saved_model_keeps_what_it_was_told(table, monkeypatch, capsys, option):
@@ -191,6 +246,7 @@ LIVE_OPTIONS = {
     "without --season, not with --season none": ("--season", "none"),
     "without --timezone, not with --timezone UTC": ("--timezone", "UTC"),
     "without --compare, not with --compare": ("--compare",),
+    "without --quantiles, not with --quantiles 0.5": ("--quantiles", "0.5"),
 }
 
 

@@ -158,7 +158,9 @@ def test_a_file_that_comes_during_the_run_stays(folder):
     panel = read_table("t.csv")
     file = ForecastFile(folder / "new" / "forecasts.csv")
     nothing = np.zeros(2)
-    file.add(Forecasts(panel.times[:2], np.array([0, 1]), np.ones(2, int), panel.tasks, *[nothing] * 4))
+    file.add(
+        Forecasts(panel.times[:2], np.array([0, 1]), np.ones(2, int), panel.tasks, *[nothing] * 4, np.empty((2, 0)), ())
+    )
     (folder / "new" / "forecasts.csv").write_text("mine")
     with pytest.raises(bd.FileError, match="not marked as a file that this command made"):
         file.finish()

@@ -19,7 +19,7 @@ from braided._compiled.mixture import COMMON, OWN, SEEN, Mixture, fresh_mixture,
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.panel import RULES, Described, fresh_panel
 from braided._compiled.rls_step import FOLD
-from braided._compiled.spread import FAST, SLOW, fresh_spread, widths_inplace
+from braided._compiled.spread import FAST, SLOW, Widths, fresh_spread, widths_inplace
 from braided._compiled.targets import Far, Targets, progressive_inplace
 from tests.compiled.test_auto import PRIOR, Case, N, T, mixed_by, problem, rows_of
 from tests.reference.auto import obvious_mixture
@@ -348,8 +348,18 @@ def test_a_mixture_goes_on_with_the_weights_of_one_of_fewer_streams_in_other_uni
 # Intervals ---------------------------------------------------------------------------------------------------------
 
 
+NO_LEVELS = np.empty(0)
+
+
+def room(rounds, n_streams, levels=NO_LEVELS):
+    """Room for intervals and quantiles of forecasts."""
+    return Widths(*(np.full((*some, rounds, n_streams), np.nan) for some in ((), levels.shape, ())))
+
+
 class Intervals:
     """Errors, some missing and some wild, of streams in different units; every fourth gets no intervals."""
+
+    levels = np.array([0.02, 0.3, 0.5, 0.9])
 
     def __init__(self, delay, n_streams=T, n=300):
         rng = np.random.default_rng(9)
@@ -360,57 +370,87 @@ class Intervals:
         self.errors[160:170], self.errors[100:130, 1] = 0.0, 0.0  # as of sensors that are stuck
         self.errors[:160, 2::4] = np.nan  # begin late
         self.errors[:, 3::4] = 1.0
-        self.spread = fresh_spread(n_streams, delay + 1, 0.5)
+        self.spread = fresh_spread(n_streams, delay + 1, 0.5, 2.0 * self.levels - 1.0)
 
     def run(self, cuts=()):
-        widths, scales = np.full((2, self.delay + self.n, len(self.unit)), np.nan)
+        made = room(self.delay + self.n, len(self.unit), self.levels)
+        order = np.arange(len(self.unit))
         for first, end in zip([0, *cuts], [*cuts, self.n], strict=True):
-            rows = slice(first, self.delay + end)
-            given = widths[rows], scales[rows], self.errors[first:end]
-            widths_inplace(self.spread, self.delay, self.unit, np.arange(len(self.unit)), *given, 0.2)
-        return scales[self.delay :], widths[self.delay :]
+            piece = Widths(*(array[..., first : self.delay + end, :].copy() for array in made))
+            given = piece, self.errors[first:end], 0.2, self.levels
+            widths_inplace(self.spread, self.delay, self.unit, order, *given)
+            for array, own in zip(made, piece, strict=True):
+                array[..., first : self.delay + end, :] = own
+        return [array[..., self.delay :, :] for array in made]
 
 
 @pytest.mark.parametrize(("delay", "n_streams"), [(0, T), (1, T), (5, T), (0, 60 * T)])
-def test_intervals_are_those_of_the_loop(delay, n_streams):
+def test_intervals_and_quantiles_are_those_of_the_loop(delay, n_streams):
     case = Intervals(delay, n_streams)
-    expected = obvious_spread(case.errors, case.unit, delay, 0.2, 0.5)
+    levels = dict(zip(case.levels, 2.0 * case.levels - 1.0, strict=True))
+    expected = obvious_spread(case.errors, case.unit, delay, 0.2, 0.5, levels)
     for found, one in zip(case.run(), expected, strict=True):
-        np.testing.assert_allclose(found, one, rtol=1e-9)
-        np.testing.assert_array_equal(np.isnan(found), np.isnan(case.unit + np.zeros((300, 1))))
+        np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-12)
+        assert (np.isnan(found) == np.isnan(case.unit)).all()
 
 
 @pytest.mark.parametrize("cuts", [(1, 2, 50, 90), tuple(range(1, 300))], ids=["some", "one by one"])
-def test_intervals_in_pieces_give_the_same_bits(cuts):
+def test_intervals_and_quantiles_in_pieces_give_the_same_bits(cuts):
     whole, cut = Intervals(2), Intervals(2)
     for one, two in (*zip(whole.run(), cut.run(cuts), strict=True), *zip(whole.spread, cut.spread, strict=True)):
         np.testing.assert_array_equal(one, two)
 
 
+def test_quantiles_change_no_interval():
+    with_levels, without = Intervals(1), Intervals(1)
+    without.levels, without.spread = NO_LEVELS, fresh_spread(T, 2, 0.5)
+    (half, _, scale), (expected, _, expected_scale) = with_levels.run(), without.run()
+    np.testing.assert_array_equal(half, expected)
+    np.testing.assert_array_equal(scale, expected_scale)
+
+
+def widths_of(spread, errors, unit, misses, levels=NO_LEVELS):
+    """What forecasts of the next round are given."""
+    made = room(*errors.shape, levels)
+    widths_inplace(spread, 0, unit, np.arange(len(unit)), made, errors, misses, levels)
+    return made
+
+
 def test_intervals_of_constant_streams_shrink_and_do_not_vanish():
-    spread, (widths, scales) = fresh_spread(2, 1, 0.0), np.empty((2, 500, 2))
-    widths_inplace(spread, 0, np.ones(2), np.arange(2), widths, scales, np.zeros((500, 2)), 0.1)
-    assert (np.diff(widths, axis=0) < 0.0).all()
+    spread, errors = fresh_spread(2, 1, 0.0), np.zeros((500, 2))
+    assert (np.diff(widths_of(spread, errors, np.ones(2), 0.1).half, axis=0) < 0.0).all()
     spread.own[[SLOW, FAST]] = 1e-279
-    widths_inplace(spread, 0, np.ones(2), np.arange(2), widths, scales, np.zeros((500, 2)), 0.1)
+    made = widths_of(spread, errors, np.ones(2), 0.1)
     np.testing.assert_array_equal(spread.own[[FAST]], 1e-280)
-    assert (scales > 0.0).all()
+    assert (made.scale > 0.0).all()
 
 
 @pytest.mark.parametrize(("unit", "log_factor"), [(1.0, 1e3), (0.0, 0.0), (np.nan, 0.0)])
 def test_intervals_without_bounds_or_units_learn_nothing(unit, log_factor):
     spread = fresh_spread(1, 1, log_factor)
     before = [array.copy() for array in spread]
-    widths, scales = np.empty((2, 5, 1))
-    widths_inplace(spread, 0, np.array([unit]), np.arange(1), widths, scales, np.zeros((5, 1)), 0.1)
-    assert not (widths > 0.0).any()
+    assert not (widths_of(spread, np.zeros((5, 1)), np.array([unit]), 0.1).half > 0.0).any()
     for one, two in zip(spread, before, strict=True):
         np.testing.assert_array_equal(one, two)
 
 
+def swelling(seed):
+    """Streams whose errors grow and shrink."""
+    return np.random.default_rng(seed), np.exp(np.sin(np.arange(3000) / 50.0))[:, None]
+
+
 def test_the_promised_share_is_inside_however_large_errors_become():
-    rng = np.random.default_rng(10)
-    errors = rng.standard_t(3, (3000, T)) * np.exp(np.sin(np.arange(3000) / 50.0))[:, None]
-    widths, scales = np.empty((2, *errors.shape))
-    widths_inplace(fresh_spread(T, 1, 0.0), 0, np.ones(T), np.arange(T), widths, scales, errors, 0.1)
+    rng, sizes = swelling(10)
+    errors = rng.standard_t(3, (3000, T)) * sizes
+    widths = widths_of(fresh_spread(T, 1, 0.0), errors, np.ones(T), 0.1).half
     assert np.abs((np.abs(errors) > widths).mean(axis=0) - 0.1).max() < 0.01
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_share_of_each_level_is_below_its_quantile_also_where_errors_are_skewed(sign):
+    rng, sizes = swelling(11)
+    errors = sign * (rng.exponential(size=(3000, T)) - 1.0) * sizes
+    levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    offsets = widths_of(fresh_spread(T, 1, 0.0, np.zeros(5)), errors, np.ones(T), 0.1, levels).offsets
+    assert np.abs((errors < offsets).mean(axis=1) - levels[:, None]).max() < 0.02
+    assert sign * (offsets[0] + offsets[-1]).mean() > 0.5  # the long tail is on that side

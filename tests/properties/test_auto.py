@@ -34,7 +34,7 @@ def seen(monkeypatch):
 def until(made, times, r):
     """The forecasts made before round r, by round, horizon and task, and the values before it."""
     rows = np.searchsorted(times, made.times).tolist(), made.horizons.tolist(), made.tasks
-    each = zip(*rows, made.forecast, made.low, made.high, made.actual, strict=True)
+    each = zip(*rows, made.forecast, made.low, made.high, *made.quantiles.T, made.actual, strict=True)
     return {(i, h, task): (*ends, actual if i < r else None) for i, h, task, *ends, actual in each if i - h < r}
 
 
@@ -65,7 +65,7 @@ def insist_blind(auto, kind, rounds, seen):
 
 @pytest.mark.parametrize("kind", STARTS)
 def test_what_comes_later_moves_nothing(kind, seen):
-    insist_blind(Auto(horizon=4), kind, LOOKED_AT, seen)
+    insist_blind(Auto(horizon=4, quantiles=(0.1, 0.9)), kind, LOOKED_AT, seen)
 
 
 @pytest.mark.parametrize("member", FULL, ids=lambda member: member.name)

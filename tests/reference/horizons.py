@@ -124,14 +124,23 @@ def obvious_delayed(X, places, y, n_filters, setting):
     return made, resets
 
 
-def obvious_spread(errors, unit, delay, misses, log_factor):
-    """Typical errors and half-widths (n, T) of forecasts whose errors (n, T) come `delay` rounds later."""
+def obvious_spread(errors, unit, delay, misses, log_factor, levels):
+    """Half-widths, offsets of quantiles (Q, n, T) and typical errors; errors (n, T) come `delay` rounds later.
+
+    `levels` are given with their first multiples.
+    """
     (n, T), h = errors.shape, delay + 1.0
+    fast = 0.5 / h**0.25
     own, seen, log, scales, widths = np.empty((2, T)), np.zeros(T), np.full(T, log_factor), *np.empty((2, n, T))
     square, c, common, rounds = h, 1.0, 0.0, 0
+    share, offsets = np.array([*levels])[:, None], np.empty((len(levels), n, T))
+    multiples, shared = np.arcsinh(np.tile([*levels.values()], (T, 1))).T, np.zeros((len(levels), 1))
     for i in range(n):
-        scales[i] = np.where(seen > 0, np.prod(own, axis=0) ** 0.25 + 0.0 * unit, unit * np.sqrt(square))
-        widths[i] = np.exp(log + common) * np.sqrt(c) * scales[i]
+        scales[i] = np.where(
+            seen > 0, own[0] ** ((1.0 - fast) / 2.0) * own[1] ** (fast / 2.0) + 0.0 * unit, unit * np.sqrt(square)
+        )
+        widths[i] = np.exp(log + common) * c ** (0.5 / h**0.125) * scales[i]
+        offsets[:, i] = np.sinh(multiples + shared) * c ** (0.5 / h**0.125) * scales[i]
         widths[i, np.isinf(widths[i])] = np.nan
         t = np.flatnonzero(~np.isnan(errors[i] + widths[i - delay]) & (scales[i - delay] > 0.0)) if i >= delay else []
         if len(t) == 0:
@@ -139,16 +148,20 @@ def obvious_spread(errors, unit, delay, misses, log_factor):
         e, s, miss = errors[i, t], scales[i - delay, t], (np.abs(errors[i, t]) > widths[i - delay, t]) - misses
         own[:, t] = np.where(seen[t] > 0, own[:, t], s**2)
         seen[t] += 1
-        says = np.abs(e) > 1e-3 * s
+        lower, says = share - (e <= offsets[:, i - delay, t]), np.abs(e) > 1e-3 * s
         for row, memory, learns in zip(own, (0.005, 0.1 / np.sqrt(h)), (says, True), strict=True):
             clipped = np.minimum(e**2, 100 * np.maximum(s, 0.1 * unit[t]) ** 2)
             row[t] += learns * np.maximum(memory, 1 / (seen[t] + 2)) * (clipped - row[t])
-        log[t] += np.where(says, 0.5 * np.maximum(0.25 * seen[t] ** -0.6, 0.02) / h * miss, 0.0)
+        step = says * 0.5 * np.maximum(0.25 * seen[t] ** -0.6, 0.02) / h
+        log[t] += step * miss
+        multiples[:, t] += step * lower
         if not says.any():
             continue
         t, e, s, miss, rounds = t[says], e[says], s[says], miss[says], rounds + 1
         square += (np.minimum((e / unit[t]) ** 2, 100 * square).mean() - square) / (rounds + 1)
         memory = max(min(len(t) / (500 * np.sqrt(h)), 0.3), 1 / (rounds + 1))
         c += memory * (np.minimum((e / s) ** 2, 25).mean() - c)
-        common += 0.7 * max(0.25 * rounds**-0.6, 0.02) / h * miss.mean()
-    return scales, widths
+        step = 0.7 * max(0.25 * rounds**-0.6, 0.02) / h
+        common += step * miss.mean()
+        shared += step * lower[:, says].mean(axis=1, keepdims=True)
+    return widths, offsets, scales

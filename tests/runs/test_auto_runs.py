@@ -58,7 +58,9 @@ def test_the_file_holds_the_forecasts_of_the_engine(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("every", [101, 400])
-@pytest.mark.parametrize("auto", [FEW, replace(AHEAD, horizon=3)], ids=["next round", "three rounds"])
+@pytest.mark.parametrize(
+    "auto", [FEW, replace(AHEAD, horizon=3, quantiles=(0.1, 0.9))], ids=["next round", "three rounds, quantiles"]
+)
 def test_a_run_that_was_killed_ends_with_the_same_bytes(tmp_path, monkeypatch, suffix, every, auto):
     """Killed after each of its saves, from the one before the first round to the very last."""
     options = {

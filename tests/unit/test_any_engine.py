@@ -77,7 +77,7 @@ class Still(Engine):
 
     def _ahead(self, stamp):
         places = np.flatnonzero(~np.isnan(self._last))
-        widths, stamps = self._pending.ahead(self.record.scale)[0, places], np.full(len(places), stamp)
+        widths, stamps = self._pending.ahead(self.record.scale)[0][0, places], np.full(len(places), stamp)
         return self._forecasts(stamps, places, np.full(len(places), np.nan), self._last, self._change[places], widths)
 
     def _outward(self, levels, places):

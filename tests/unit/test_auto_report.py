@@ -291,19 +291,35 @@ def test_a_file_with_parts_that_do_not_fit_is_refused(base, name, value, said):
 
 def test_numbers_of_the_table_are_those_of_the_record(base):
     table, record = AutoReport(base).errors(), base.record
-    assert table.columns == ("Stream", "RMSE", "no change", "best rule", "one filter", "unshared", "holds, %")
+    assert table.columns == ("Stream", "RMSE", "no change", "best rule", "one filter", "unshared", "holds, %", "loss")
     rows = {row[0]: row for row in table.rows}
     own = record.rmse_of("model")
     for place, task in enumerate(base.tasks):
         cells = rows[task]
         assert cells[1] == f"{own[place] * record.scale[place]:.4g}"
         assert cells[2] == f"{own[place] / record.rmse_of('no change')[place]:.3f}"
+        assert cells[7] == f"{record.pinball[place]:.3f}"
         for cell, name in zip(cells[3:6], (AutoReport(base).best_rule, "own past", "without sharing"), strict=True):
             gain = 100.0 * (1.0 - own[place] / record.rmse_of(name)[place])
             assert cell.replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     gains = [float(row[3].replace("−", "-")) for row in table.rows[:-1]]
     assert gains == sorted(gains, reverse=True)
     assert table.rows[-1][0] == "All 4"
+
+
+def test_losses_and_quantiles_by_horizon_are_those_of_the_records():
+    levels = tuple(np.linspace(0.05, 0.95, 10))
+    report = AutoReport(learned(wind(60), horizon=7, quantiles=levels, seasons=()))
+    records = report.engine.records
+    losses = [row[-1] for row in report.by_horizon().rows]
+    assert losses == [f"{record.pinball.mean():.3f}" for record in records]
+    table = report.quantiles()
+    assert table.columns[1:] == 2 * ("1 ahead", "3 ahead", "5 ahead", "7 ahead")  # of many horizons, four
+    for place, row in enumerate(table.rows):
+        shares = [100.0 * records[h - 1].quantile_coverage[:, place].mean() for h in (1, 3, 5, 7)]
+        assert row[:5] == (f"{levels[place]:g}", *(f"{share:.1f}" for share in shares))
+        assert row[5:] == tuple(f"{records[h - 1].quantile_pinball[:, place].mean():.3f}" for h in (1, 3, 5, 7))
+    assert not AutoReport(learned(wind(60), seasons=())).quantiles().rows
 
 
 def test_means_are_named_by_the_number_of_streams_that_have_one():

@@ -30,7 +30,7 @@ def streams(rounds=ROUNDS, missing=0.05, **given):
 def of_horizon(made, h):
     """The forecasts of one horizon."""
     own = made.horizons == h
-    return made._replace(**{name: getattr(made, name)[own] for name in made._fields if name != "names"})
+    return made._replace(**{name: getattr(made, name)[own] for name in made._fields if name not in ("names", "levels")})
 
 
 # The same as before, one round ahead --------------------------------------------------------------------------------
@@ -99,8 +99,9 @@ def test_forecasts_come_with_the_time_and_the_value_of_their_round():
 
 
 def rows_of(made):
-    """Forecasts as rows: horizon, stream, time, forecast and interval."""
-    return zip(made.horizons.tolist(), made.tasks, made.times, made.forecast, made.low, made.high, strict=True)
+    """Forecasts as rows: horizon, stream, time, forecast, interval and quantiles."""
+    ends = made.low, made.high, *made.quantiles.T
+    return zip(made.horizons.tolist(), made.tasks, made.times, made.forecast, *ends, strict=True)
 
 
 def clocks():
@@ -122,7 +123,7 @@ def clocks():
 @pytest.mark.parametrize(("times", "given", "is_utc"), [one[1:] for one in clocks()], ids=[one[0] for one in clocks()])
 def test_what_is_forecast_ahead_is_what_later_rounds_report(times, given, is_utc):
     _, values, tasks = walks(len(times), 3, missing=0.05)
-    auto = ahead(**given)
+    auto = ahead(quantiles=(0.2, 0.7), **given)
     engine, promised, kept = utc(auto) if is_utc else AutoEngine(auto), {}, 0
     for row, time in enumerate(times):
         for h, task, _, *numbers in rows_of(engine.advance(times[[row]], values[[row]], tasks)):
@@ -147,6 +148,7 @@ def settings():
     yield "unshared", ahead(sharing=False), streams(), None
     yield "compared", ahead(compares=True, horizon=3), streams(), None
     yield "bounds", ahead(low=0.0, high=8.0), streams(), None
+    yield "quantiles", ahead(quantiles=(0.1, 0.5, 0.95), low=0.0), streams(), None
     yield "without seasons", ahead(seasons=()), streams(), None
     yield "full weight", ahead(robust=False), streams(), None
     yield "holidays", ahead(holidays="AU-VIC"), streams(), None
@@ -188,6 +190,8 @@ def test_cut_anywhere_saved_and_loaded_all_horizons_are_the_same_to_the_bit(case
     same(whole.ahead(), cut.ahead())
     for one, other in zip(whole.records, cut.records, strict=True):
         np.testing.assert_array_equal(one.covered, other.covered)
+        np.testing.assert_array_equal(one.below, other.below)
+        np.testing.assert_allclose(one.losses, other.losses, rtol=1e-12)
         np.testing.assert_allclose(one.squares, other.squares, rtol=1e-12)
 
 

@@ -152,7 +152,7 @@ def test_nothing_further_ahead_than_the_horizon_is_used(moved):
 
 
 def part_of(made, which, without=()):
-    kept = {name: getattr(made, name)[which] for name in made._fields if name != "names"}
+    kept = {name: getattr(made, name)[which] for name in made._fields if name not in ("names", "levels")}
     return made._replace(**kept | {name: np.zeros(which.sum()) for name in without})
 
 

@@ -108,10 +108,11 @@ def test_numbers_of_the_table_are_those_of_the_record(small):
         own = table.rows[[row[0] for row in table.rows].index(task)]
         assert own[3] == f"{ratio[place]:.3f}"
         gain = 100.0 * (1.0 - record.rmse_of("model")[place] / record.rmse_of("single")[place])
+        assert rows[task]["its loss"] == f"{record.pinball[place]:.3f}"
         assert rows[task]["gain, %"].replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     assert table.rows[-1][0] == "All 4"
     assert table.rows[-1][3] == f"{ratio.mean():.3f}"
-    gains = [float(row[-2].replace("−", "-")) for row in table.rows[:-1]]
+    gains = [float(row["gain, %"].replace("−", "-")) for row in list(rows.values())[:-1]]
     assert gains == sorted(gains, reverse=True)
 
 

@@ -1,10 +1,15 @@
-"""Intervals of forecasts 1, 2, … rounds ahead: how large errors typically are, and which multiple holds enough values.
+"""Intervals and quantiles of forecasts 1, 2, … rounds ahead: how large errors typically are, and multiples of that.
 
-A stream's typical error s is the geometric mean of two running root mean squares of its errors e, one slow, one fast.
+A stream's typical error s is the geometric mean of two running root mean squares of its errors e, one slow, one fast,
+which counts for less at longer horizons.
 All streams together have a factor c, the running mean of e² / s²: shocks that many share make all intervals wider. The
 half-width is √c · s times a multiple, whose logarithm is a stream's own and a common one: a value outside raises them,
 one inside lowers them, so that in the long run the promised share is inside, whatever the noise. The longer the horizon
-h, the smaller the steps, as h forecasts in turn have nearly the same error.
+h, the smaller are the steps and the power of c, as h forecasts in turn have nearly the same error.
+
+The quantile of a level q is the forecast plus √c · s times a multiple with a sign, sinh(a). A value above raises a by q
+steps, one below lowers it by 1 − q steps. Each level has an a of its own, so that quantiles of skewed errors lie at
+different distances. Far from 0, sinh is an exponential, like the multiple of an interval.
 
 A stream's first errors are judged by those of all streams, in units of its changes. An error of next to nothing, as of
 a stream that is constant, makes the fast mean smaller and changes nothing else.
@@ -19,12 +24,14 @@ import numpy as np
 from braided._compiled import compiled
 from braided.types import Floats, Ints
 
-SLOW, FAST, SEEN, LOG_FACTOR = range(4)  # of own: mean squares, number of errors, logarithm of the multiple
+SLOW, FAST, SEEN, LOG_FACTOR, OF_LEVELS = range(5)  # of own: mean squares, number of errors, log multiple, a …
 SQUARE, VOLATILITY, COMMON_LOG, ROUNDS = range(4)  # of common: mean e² in units, c, logarithm, rounds with an error
 SLOW_MEMORY, FAST_MEMORY = 0.005, 0.1  # of the newest error; fast: less at longer horizons, by √h
 FIRST_ERRORS = 2.0  # that the errors of all streams count for, in a stream's own
 COMMON_WINDOW = 500.0  # values of all streams in the mean c; more at longer horizons, by √h
 LARGEST_COMMON_MEMORY = 0.3
+FAST_DECAY = 0.25  # of the weight of the fast mean by the horizon, one half for the next round
+COMMON_DECAY = 0.125  # of the exponent of c by the horizon: errors of forecasts that overlap say less of a shock
 CLIP_SQUARES_AT = 25.0  # s², in c
 CLIP_ERRORS_AT = 100.0  # s², in s; or times the square of a tenth of the unit, if that is more
 LEAST_TYPICAL = 0.1  # units, for that
@@ -37,28 +44,37 @@ LARGEST_RELATIVE = 1e100  # units that an error counts for
 
 
 class Spread(NamedTuple):
-    """State for one horizon."""
+    """State for one horizon and Q levels; of each a, a part is a stream's own, the other common."""
 
-    own: Floats  # (4, T)
-    common: Floats  # (4,)
+    own: Floats  # (4 + Q, T)
+    common: Floats  # (4 + Q,)
 
 
-def fresh_spread(n_streams: int, horizon: int, log_factor: float) -> Spread:
-    """Return the state before the first error: h changes are √h times as large as one, and errors normal."""
-    own = np.zeros((4, n_streams))
-    own[LOG_FACTOR] = log_factor
-    return Spread(own, np.array([float(horizon), 1.0, 0.0, 0.0]))
+class Widths(NamedTuple):
+    """What forecasts (m, T) are given."""
+
+    half: Floats  # (m, T) half-widths of the intervals
+    offsets: Floats  # (Q, m, T) of the quantiles, from the forecast
+    scale: Floats  # (m, T) s
+
+
+def fresh_spread(n_streams: int, horizon: int, log_factor: float, multiples: Floats | None = None) -> Spread:
+    """Return the state before the first error: h changes are √h times as large as one; `multiples` (Q,) of levels."""
+    first = np.empty(0) if multiples is None else multiples
+    own = np.zeros((OF_LEVELS + len(first), n_streams))
+    own[LOG_FACTOR], own[OF_LEVELS:] = log_factor, np.arcsinh(first)[:, None]
+    return Spread(own, np.concatenate([[float(horizon), 1.0], np.zeros(2 + len(first))]))
 
 
 @compiled
-def scale_of(spread: Spread, unit: Floats, t: int) -> float:
-    """s of a stream; NaN for one without a unit, 0 for one whose unit is 0."""
+def scale_of(spread: Spread, unit: Floats, t: int, fast: float) -> float:
+    """s of a stream, by the weight of the fast mean; NaN for one without a unit, 0 for one whose unit is 0."""
     own, common = spread
     if not unit[t] > 0.0:
         return unit[t]
     scale = unit[t] * np.sqrt(common[SQUARE])
     if own[SEEN, t] > 0.0:
-        scale = np.sqrt(np.sqrt(own[SLOW, t]) * np.sqrt(own[FAST, t]))
+        scale = own[SLOW, t] ** (0.5 - 0.5 * fast) * own[FAST, t] ** (0.5 * fast)
     return min(max(scale, LEAST_SCALE), LARGEST_SCALE)
 
 
@@ -84,39 +100,44 @@ def learn_error_inplace(own: Floats, t: int, horizon: float, scale: float, unit:
 
 @compiled
 def widths_inplace(
-    spread: Spread,
-    delay: int,
-    unit: Floats,
-    order: Ints,
-    widths: Floats,
-    scales: Floats,
-    errors: Floats,
-    misses: float,
+    spread: Spread, delay: int, unit: Floats, order: Ints, made: Widths, errors: Floats, misses: float, levels: Floats
 ) -> None:
-    """Give forecasts half-widths, round by round, and learn from errors once the values have come.
+    """Give forecasts intervals and quantiles, round by round, and learn from errors once the values have come.
 
-    The last n rows of `widths` and `scales` (m + n, T) are filled. Row i of `errors` (n, T), NaN where there is none,
+    The last n rows of what is `made` (m + n rows) are filled. Row i of `errors` (n, T), NaN where there is none,
     belongs to the forecasts of `delay` rows before. `unit` (T,) is a stream's typical change, NaN for no intervals;
     `order` the streams that have one, in the order in which their errors are added up; `misses` the share of values
-    that are to be outside.
+    that are to be outside; `levels` (Q,) the shares that are to be below the quantiles.
     """
     own, common = spread
     (n, T), horizon = errors.shape, delay + 1.0
-    before = len(widths) - n
+    before, above = len(made.half) - n, np.empty(len(levels))
+    fast = 0.5 * horizon**-FAST_DECAY
     for i in range(n):
-        factor = np.exp(common[COMMON_LOG]) * np.sqrt(common[VOLATILITY])
+        volatility = common[VOLATILITY] ** (0.5 * horizon**-COMMON_DECAY)
+        factor = np.exp(common[COMMON_LOG]) * volatility
         for t in range(T):
-            scale = scale_of(spread, unit, t)
+            scale = scale_of(spread, unit, t, fast)
             width = np.exp(own[LOG_FACTOR, t]) * factor * scale
-            scales[before + i, t], widths[before + i, t] = scale, width if width < np.inf else np.nan
+            made.scale[before + i, t], made.half[before + i, t] = scale, width if width < np.inf else np.nan
+            for q in range(len(levels)):
+                multiple = np.sinh(own[OF_LEVELS + q, t] + common[OF_LEVELS + q])
+                made.offsets[q, before + i, t] = multiple * volatility * scale if width < np.inf else np.nan
+        then = before + i - delay
         square, ratio, missed, count = 0.0, 0.0, 0.0, 0
+        above[:] = 0.0
         for t in order:
-            error, width, scale = errors[i, t], widths[before + i - delay, t], scales[before + i - delay, t]
+            error, width, scale = errors[i, t], made.half[then, t], made.scale[then, t]
             if error == error and width == width and scale > 0.0 and unit[t] > 0.0:
                 learn_error_inplace(own, t, horizon, scale, unit[t], error)
                 if abs(error) > LEAST_ERROR * scale:
+                    step = OWN_STEP * step_of(own[SEEN, t], horizon)
                     miss = (1.0 if abs(error) > width else 0.0) - misses
-                    own[LOG_FACTOR, t] += OWN_STEP * step_of(own[SEEN, t], horizon) * miss
+                    own[LOG_FACTOR, t] += step * miss
+                    for q in range(len(levels)):
+                        more = levels[q] - (0.0 if error > made.offsets[q, then, t] else 1.0)
+                        own[OF_LEVELS + q, t] += step * more
+                        above[q] += more
                     relative = min(abs(error) / unit[t], LARGEST_RELATIVE)
                     square += min(relative * relative, CLIP_ERRORS_AT * common[SQUARE])
                     ratio += min((error / scale) ** 2, CLIP_SQUARES_AT)
@@ -128,4 +149,6 @@ def widths_inplace(
             memory = min(count / (COMMON_WINDOW * np.sqrt(horizon)), LARGEST_COMMON_MEMORY)
             common[SQUARE] += newest * (square / count - common[SQUARE])
             common[VOLATILITY] += max(memory, newest) * (ratio / count - common[VOLATILITY])
-            common[COMMON_LOG] += COMMON_STEP * step_of(common[ROUNDS], horizon) * missed / count
+            step = COMMON_STEP * step_of(common[ROUNDS], horizon)
+            common[COMMON_LOG] += step * missed / count
+            common[OF_LEVELS:] += step * above / count

@@ -115,7 +115,7 @@ def show_record(forecaster: Engine) -> None:
     from braided.report.run.kinds import report_of
 
     report, sentences = report_of(forecaster), prose()
-    for table in (report.errors(most=30), report.by_horizon()):
+    for table in (report.errors(most=30), report.by_horizon(), report.quantiles()):
         if table.rows:
             show(fitted(table, sentences.width), console())
     for sentence in report.in_words():
@@ -124,11 +124,12 @@ def show_record(forecaster: Engine) -> None:
 
 def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = True) -> None:
     """Print one forecast per line, as CSV or JSON, or a table."""
-    from braided.runs.output import LINE_FIELDS, as_csv, as_json, lines_of
+    from braided.runs.output import as_csv, as_json, fields_of, lines_of
 
+    fields = fields_of(made.levels)
     if form == "table":
         shown = RichTable(box=None, pad_edge=False)
-        for column in LINE_FIELDS:
+        for column in fields:
             shown.add_column(column, justify="left" if column in ("stream", "time") else "right")
         for row in lines_of(made, is_utc):
             cells = ("" if cell is None else f"{cell:g}" if isinstance(cell, float) else cell for cell in row)
@@ -136,7 +137,7 @@ def print_forecasts(made: Forecasts, form: str, is_utc: bool, header: bool = Tru
         console().print(shown)
         return
     if form == "csv" and header:
-        print(",".join(LINE_FIELDS))
+        print(",".join(fields))
     for row in lines_of(made, is_utc):
-        print(as_csv(row) if form == "csv" else as_json(row, ascii_only=not shows_everything()))
+        print(as_csv(row) if form == "csv" else as_json(row, not shows_everything(), fields))
     sys.stdout.flush()

@@ -42,7 +42,7 @@ LAGS = "past changes used as features; 9 by default, fewer in a short table."
 LOG = "learn growth: changes of the values' logarithms."
 Tune = Annotated[float, typer.Option("--tune", help=WITH + TUNE)]
 KeepConstant = Annotated[bool, typer.Option("--keep-constant", help=WITH + KEEP_CONSTANT)]
-FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare", "horizon")
+FOR_AUTO = ("season", "timezone", "holidays", "low", "high", "compare", "horizon", "quantiles")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -143,6 +143,7 @@ class Mixing:
     low: Annotated[float | None, typer.Option("--min", help="No forecast or interval is below this.")] = None
     high: Annotated[float | None, typer.Option("--max", help="No forecast or interval is above this.")] = None
     horizon: Annotated[int, typer.Option(help="How many rounds ahead to forecast.", min=1)] = 1
+    quantiles: Annotated[str, typer.Option(help="Levels of quantiles to forecast as well, such as 0.1,0.5,0.9.")] = ""
     compare: Annotated[
         bool, typer.Option("--compare", help="Also run Auto without sharing, to measure what sharing gains.")
     ] = False
@@ -166,6 +167,7 @@ class Mixing:
             high=self.high,
             compares=self.compare,
             horizon=self.horizon,
+            quantiles=tuple(map(_level, split(self.quantiles))),
         )
 
 
@@ -174,6 +176,15 @@ def _length(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise InputError(f"--season {text!r}: write numbers of rounds, such as 7,365.25, or none") from error
+
+
+def _level(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError as error:
+        raise InputError(f"--quantiles {text!r}: write levels between 0 and 1, such as 0.1,0.5,0.9") from error
+    insist_share("--quantiles", level)
+    return level
 
 
 @dataclass(frozen=True)

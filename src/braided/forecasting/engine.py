@@ -59,7 +59,7 @@ class Engine(ABC):
         contenders: tuple[str, ...] = CONTENDERS,
     ) -> None:
         self.coverage, self.origin = share(coverage, "coverage"), origin
-        self.record = Record.blank(scale, contenders)
+        self.record = self._blank(scale, contenders)
         self.columns: list[TaskKey] = list(tasks)  # all tasks seen, those that have not joined yet at the end
         self.first_stamp, self.last_stamp = NEVER, NEVER  # the first and the last time, as integers
         self.is_dated = False  # whether times are dates
@@ -101,6 +101,11 @@ class Engine(ABC):
     def horizon(self) -> int:
         """How many rounds ahead it forecasts."""
         return 1
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of the quantiles that it forecasts."""
+        return ()
 
     @property
     def needs_positive(self) -> bool:
@@ -252,7 +257,7 @@ class Engine(ABC):
 
     def forget_record(self) -> None:
         """Begin a new record of errors; what was learned stays."""
-        self.record = Record.blank(self.record.scale, self.record.contenders)
+        self.record = self._blank(self.record.scale, self.record.contenders)
         self.absent = self.unforecast = self.too_large = self.gaps = self.irregular = self.breakdowns = 0
 
     @property
@@ -340,6 +345,15 @@ class Engine(ABC):
         self.absent += absent
         self.unforecast += n_rounds * len(self.tasks) - absent - len(places)
 
+    def _blank(self, scale: Floats, contenders: tuple[str, ...]) -> Record:
+        """Return a record before the first forecast."""
+        return Record.blank(scale, contenders, self._all_levels)
+
+    @property
+    def _all_levels(self) -> tuple[float, ...]:
+        """The levels of both ends of the interval, then those of the quantiles."""
+        return ((1.0 - self.coverage) / 2.0, (1.0 + self.coverage) / 2.0, *self.levels)
+
     def _count(self, stamps: Ints) -> None:
         """Count rounds that were learned, and the steps between them that were too long."""
         self._count_steps(stamps, self.last_stamp)
@@ -360,12 +374,19 @@ class Engine(ABC):
         change: Floats,
         widths: Floats,
         horizons: Ints | None = None,
+        offsets: Floats | None = None,  # (n, Q) of the quantiles, from the forecast
     ) -> Forecasts:
         """Return forecasts of changes from a level, with intervals, in the user's units; by default 1 round ahead."""
         ends = (change, change - widths, change + widths)
         horizons = np.ones(len(places), np.int64) if horizons is None else horizons
-        levels = (self._outward(level + end, places) for end in ends)
-        return Forecasts(self._times(stamps), places, horizons, self.tasks, actual, *levels)
+        forecast, low, high = (self._outward(level + end, places) for end in ends)
+        quantiles = np.full((len(places), len(self.levels)), np.nan)
+        if offsets is not None:
+            for column, offset in zip(quantiles.T, offsets.T, strict=True):
+                column[:] = self._outward(level + change + offset, places)
+            quantiles.sort(axis=1)  # where they cross, that makes no loss larger
+        known = places, horizons, self.tasks, actual
+        return Forecasts(self._times(stamps), *known, forecast, low, high, quantiles, self.levels)
 
     def _times(self, stamps: Ints) -> Times:
         return stamps.view("datetime64[us]") if self.is_dated else stamps
@@ -387,6 +408,14 @@ class Engine(ABC):
         insist_kinds(self, record=Record)
         if self.record.contenders != contenders:
             raise InputError(f"the record is of {self.record.contenders!r:.200}, the engine of {contenders}")
+        self._insist_levels(self.record)
+
+    def _insist_levels(self, record: Record) -> None:
+        """Refuse the record of other levels; one of a file from before there were any begins sums now."""
+        if not record.levels:
+            record.expect(self._all_levels)
+        if record.levels != self._all_levels:
+            raise InputError(f"the record is of the levels {record.levels!r:.200}, not {self._all_levels}")
 
     def _insist_whole(self) -> None:
         if self._is_torn:

@@ -22,6 +22,8 @@ class Forecasts(NamedTuple):
     forecast: Floats  # (n,)
     low: Floats  # (n,) ends of the interval; NaN where there is none yet
     high: Floats
+    quantiles: Floats  # (n, Q) of the levels; NaN where there is no interval yet
+    levels: tuple[float, ...]
 
     @property
     def tasks(self) -> list[TaskKey]:
@@ -30,13 +32,26 @@ class Forecasts(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """Return them as columns of a table, such as `pandas.DataFrame(forecasts.columns())`."""
-        numbers = {name: getattr(self, name) for name in ("forecast", "low", "high", "actual")}
-        return {"stream": self.tasks, "time": self.times, "horizon": self.horizons} | numbers
+        return {"stream": self.tasks, "time": self.times, "horizon": self.horizons} | self.numbers()
+
+    def numbers(self) -> dict[str, Floats]:
+        """Return the columns of numbers: forecast, interval, quantiles, and the value."""
+        numbers = {name: getattr(self, name) for name in ("forecast", "low", "high")}
+        return numbers | dict(zip(quantile_names(self.levels), self.quantiles.T, strict=True)) | {"actual": self.actual}
+
+
+def quantile_names(levels: Sequence[float]) -> tuple[str, ...]:
+    """Return the columns of quantiles.
+
+    >>> quantile_names((0.1, 0.5))
+    ('q0.1', 'q0.5')
+    """
+    return tuple(f"q{level}" for level in levels)
 
 
 def joined(pieces: Sequence[Forecasts]) -> Forecasts:
     """Return consecutive forecasts as one; tasks only join, so the last names are valid for all."""
     filled = [one for one in pieces if len(one.times)] or pieces[:1]  # empty pieces may have the wrong kind of time
-    columns = [name for name in Forecasts._fields if name != "names"]
+    columns = [name for name in Forecasts._fields if name not in ("names", "levels")]
     arrays = {name: np.concatenate([getattr(one, name) for one in filled]) for name in columns}
-    return Forecasts(names=pieces[-1].names, **arrays)
+    return Forecasts(names=pieces[-1].names, levels=pieces[-1].levels, **arrays)

@@ -210,6 +210,7 @@ class LearnerEngine(Engine):
             alone, _ = self._progress(self.single, self._own(X), y, names, rounds, with_std=False)
         error = np.clip(y - mean, -LARGEST_LEVEL, LARGEST_LEVEL)
         widths = self._widths(error, deviations, places, row)
+        made = self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
         absent = int(np.count_nonzero(np.isnan(self.preparation.levels(table))))
         self.too_large += absent - int(np.count_nonzero(np.isnan(table[:, : len(self.tasks)])))
         if record:
@@ -217,9 +218,10 @@ class LearnerEngine(Engine):
             errors = self._errors(y, guesses, level, values[steps, places], places)
             inside = np.where(np.isnan(widths), np.nan, np.abs(error) <= widths)
             self._score(errors, inside, places, row, len(stamps), absent)
+            self.record.add_losses(np.column_stack([made.low, made.high]), made.actual, places)
         self._count(stamps)
         self._recent, self._recent_extras = values[-reach:].copy(), further[-reach:].copy()
-        return self._forecasts(stamps[row], places, values[steps, places], level, mean, widths)
+        return made
 
     def _widths(self, errors: Floats, deviations: Floats, places: Ints, rounds: Ints) -> Floats:
         """Return half-widths of the intervals, NaN where there is none yet; the calibration learns from the errors.

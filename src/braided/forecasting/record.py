@@ -13,6 +13,7 @@ from braided.types import Floats, Ints
 from braided.validate import insist_kinds, insist_numbers
 
 MODEL, NO_CHANGE = "model", "no change"  # in every record
+LARGEST_LOSS = 1e100  # in units of the scale
 CONTENDERS = (MODEL, "single", NO_CHANGE, "last change")  # of a learner's record
 
 
@@ -23,6 +24,9 @@ class Record:
 
     An error is (actual − forecast) / scale, both in the user's units, with one constant scale per task: so tasks of any
     size can be added up.
+
+    The pinball loss of a quantile of a level is that share of the error of a value above, and the rest of that of one
+    below, in the same units: the least for the true quantile. The ends of an interval are quantiles, too.
 
     "single" is one filter per stream; "no change" repeats the last value, "last change" the last difference.
 
@@ -40,11 +44,18 @@ class Record:
     over_time: Curve = field(default_factory=lambda: Curve.blank(1 + len(CONTENDERS)))  # counts and squares
     contenders: tuple[str, ...] = CONTENDERS  # the model first
     scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; empty in older files
+    levels: tuple[float, ...] = ()  # (L,) of both ends of the interval, then of the quantiles; () in older files
+    measured: Floats = field(default_factory=lambda: np.empty(0))  # (T,) forecasts whose losses are known
+    losses: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (T, L) pinball losses
+    below: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (T, L) values below
 
     def __post_init__(self) -> None:
         _insist_contenders(self.contenders)
-        n_tasks, columns = len(self.counts), len(self.contenders)
+        n_tasks, columns, n_levels = len(self.counts), len(self.contenders), len(self.levels)
+        if not n_levels:
+            self.expect(())
         shapes = {"counts": (n_tasks,), "squares": (n_tasks, columns), "intervals": (n_tasks,), "covered": (n_tasks,)}
+        shapes |= {"measured": (n_tasks,), "losses": (n_tasks, n_levels), "below": (n_tasks, n_levels)}
         if len(self.scale):
             shapes["scale"] = (n_tasks,)
         for name, shape in shapes.items():
@@ -55,18 +66,26 @@ class Record:
             raise InputError(f"scale of the record holds {self.scale.min():g}: it must be above 0")
 
     @classmethod
-    def blank(cls, scale: Floats, contenders: tuple[str, ...] = CONTENDERS) -> Record:
+    def blank(cls, scale: Floats, contenders: tuple[str, ...] = CONTENDERS, levels: tuple[float, ...] = ()) -> Record:
         """Return the record before the first forecast, of tasks with these scales."""
         _insist_contenders(contenders)
         n_tasks = len(scale)
         counts, intervals, covered = (np.zeros(n_tasks) for _ in range(3))
         squares, over_time = np.zeros((n_tasks, len(contenders))), Curve.blank(1 + len(contenders))
-        return cls(counts, squares, intervals, covered, over_time, contenders, scale.copy())
+        made = cls(counts, squares, intervals, covered, over_time, contenders, scale.copy())
+        made.expect(levels)
+        return made
+
+    def expect(self, levels: tuple[float, ...]) -> None:
+        """Begin sums of the losses of these levels."""
+        n_tasks = len(self.counts)
+        self.levels, self.measured = levels, np.zeros(n_tasks)
+        self.losses, self.below = np.zeros((2, n_tasks, len(levels)))
 
     def join(self, scale: Floats) -> None:
         """Make room for more tasks, with these scales."""
         self.scale = np.append(self.scale, scale)
-        for name in ("counts", "squares", "intervals", "covered"):
+        for name in ("counts", "squares", "intervals", "covered", "measured", "losses", "below"):
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros((len(scale), *array.shape[1:]))]))
 
@@ -83,6 +102,19 @@ class Record:
         self.covered += np.bincount(places, np.nan_to_num(inside), n_tasks)
         self.over_time.add(np.column_stack([np.ones(len(errors)), errors**2]), rounds, n_rounds)
 
+    def add_losses(self, ends: Floats, actual: Floats, places: Ints) -> None:
+        """Add the pinball losses of forecasts whose `ends` (n, L) are those of the levels; NaN where there are none."""
+        known = ~np.isnan(ends).any(axis=1)
+        ends, actual, places = ends[known], actual[known, None], places[known]
+        with np.errstate(over="ignore"):
+            errors = np.clip((actual - ends) / self.scale[places, None], -LARGEST_LOSS, LARGEST_LOSS)
+        n_tasks, levels = len(self.counts), np.array(self.levels)
+        losses = np.maximum(levels * errors, (levels - 1.0) * errors)
+        self.measured += np.bincount(places, minlength=n_tasks)
+        for column in range(len(self.levels)):
+            self.losses[:, column] += np.bincount(places, losses[:, column], n_tasks)
+            self.below[:, column] += np.bincount(places, errors[:, column] < 0.0, n_tasks)
+
     @property
     def rounds(self) -> int:
         """The number of rounds scored."""
@@ -98,6 +130,30 @@ class Record:
         """Root mean square errors (T, K), in units of each task's scale; NaN for a task without forecasts."""
         counts = np.where(self.counts > 0, self.counts, np.nan)[:, None]
         return np.sqrt(self.squares / counts)
+
+    @property
+    def coverage(self) -> Floats:
+        """The share of the values (T,) inside their interval; NaN for a task without."""
+        return self.covered / np.where(self.intervals > 0, self.intervals, np.nan)
+
+    @property
+    def pinball(self) -> Floats:
+        """The mean pinball loss (T,) of the ends of the intervals, in units of each task's scale; NaN without any."""
+        return self._mean(self.losses[:, :2].sum(axis=1) / 2.0)
+
+    @property
+    def quantile_pinball(self) -> Floats:
+        """The mean pinball loss (T, Q) of each quantile, likewise."""
+        return self._mean(self.losses[:, 2:])
+
+    @property
+    def quantile_coverage(self) -> Floats:
+        """The share of the values (T, Q) below each quantile."""
+        return self._mean(self.below[:, 2:])
+
+    def _mean(self, sums: Floats) -> Floats:
+        known = np.where(self.measured > 0, self.measured, np.nan)
+        return sums / known.reshape(-1, *[1] * (sums.ndim - 1))
 
     def has(self, contender: str) -> bool:
         """Whether the errors of a contender are recorded."""

@@ -302,7 +302,8 @@ class Live:
         self._clock = self._measured()
         if self.forecaster is not None:
             return self.forecaster.ahead()
-        return no_change(self._gathered[-ROUNDS_FOR_CLOCK:], None if before is None else 2 * whole.time - before)
+        following = None if before is None else 2 * whole.time - before
+        return no_change(self._gathered[-ROUNDS_FOR_CLOCK:], following, self.settings.auto.quantiles)
 
     def _start(self) -> None:
         times, tasks, values, extras = chunk = chunk_of(self._gathered)

@@ -1,5 +1,7 @@
 """Forecasts in a file: Parquet or CSV with `stream, time, horizon, forecast, low, high, actual`.
 
+Quantiles, if there are any, have columns of their own before the last: `q0.1, q0.5, …`.
+
 During a run, forecasts are kept in numbered parts beside the file. A part is written whole or not at all, so a run that
 was killed can resume after the last part that its saved model knows of. At the end the parts are joined into the file.
 """
@@ -21,6 +23,7 @@ import numpy as np
 from braided.errors import FileError, InputError
 from braided.files import insist_own, mark_of
 from braided.forecasting import Forecasts
+from braided.forecasting.forecasts import quantile_names
 from braided.tables.cells import to_seconds
 from braided.types import Times
 
@@ -35,8 +38,9 @@ FOUR_DIGIT_YEARS = np.array(["0001", "10000"], "datetime64[us]")  # Arrow reads 
 class ForecastFile:
     """A file of forecasts that is being written; its first `parts` parts are complete."""
 
-    def __init__(self, path: Path, parts: int = 0, is_utc: bool = False) -> None:
+    def __init__(self, path: Path, parts: int = 0, is_utc: bool = False, levels: tuple[float, ...] = ()) -> None:
         self.path, self.parts, self.is_utc, self._mark = path, parts, is_utc, forecasts_mark(path)
+        self._header = ",".join((*fields_of(levels), *FORECAST_COLUMNS[-1:])) + "\n"
         self._folder = path.with_name(f".{path.name}.parts")
         self._draft = self._folder / f"draft{path.suffix}"
         self._writer: Any = None
@@ -80,7 +84,7 @@ class ForecastFile:
             table = as_table(forecasts, _csv_times(forecasts.times, self.is_utc), self.is_utc)
             if self._writer is None:
                 self._writer = self._draft.open("wb")
-                self._writer.write(b"" if self.parts else self._mark.encode())
+                self._writer.write(b"" if self.parts else self._header.encode())
             plain = not any(set('",\r\n') & set(str(name)) for name in forecasts.names)
             options = arrow_csv.WriteOptions(include_header=False, quoting_style="none" if plain else "needed")
             arrow_csv.write_csv(table, self._writer, options)
@@ -118,10 +122,15 @@ class ForecastFile:
 
 
 def forecasts_mark(path: Path) -> str:
-    """Return the mark of a file of forecasts; that of a CSV is its header."""
+    """Return the mark of a file of forecasts; that of a CSV is the start of its header."""
     if path.suffix not in FORECAST_SUFFIXES:
         raise InputError(f"{path} can't hold forecasts: its name must end in {' or '.join(FORECAST_SUFFIXES)}")
-    return ",".join(FORECAST_COLUMNS) + "\n" if path.suffix == ".csv" else FORECASTS_MARK
+    return ",".join(LINE_FIELDS) + "," if path.suffix == ".csv" else FORECASTS_MARK
+
+
+def fields_of(levels: tuple[float, ...]) -> tuple[str, ...]:
+    """Return the fields of a line with quantiles of these levels."""
+    return LINE_FIELDS + quantile_names(levels)
 
 
 def _link(parts: list[Path], draft: Path) -> None:
@@ -155,7 +164,7 @@ def as_table(forecasts: Forecasts, times: Times, is_utc: bool) -> Any:
     """Return forecasts as an Arrow table, with nulls where a value is unknown."""
     import pyarrow as pa
 
-    numbers = {name: pa.array(getattr(forecasts, name), from_pandas=True) for name in FORECAST_COLUMNS[3:]}
+    numbers = {name: pa.array(column, from_pandas=True) for name, column in forecasts.numbers().items()}
     names = pa.array([str(name) for name in forecasts.names])
     streams = pa.DictionaryArray.from_arrays(pa.array(forecasts.places.astype(np.int32)), names)
     stamps = pa.array(times)
@@ -178,18 +187,18 @@ def _iso(times: Times, is_utc: bool) -> Times:
 
 
 def lines_of(forecasts: Forecasts, is_utc: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield the `LINE_FIELDS` of each forecast; None where a value is unknown."""
+    """Yield the `fields_of` each forecast; None where a value is unknown."""
     times = to_seconds(forecasts.times)
     shown = (_iso(times, is_utc) if times.dtype.kind == "M" else times).tolist()
-    numbers = (getattr(forecasts, name).tolist() for name in LINE_FIELDS[3:])
+    numbers = [column.tolist() for column in forecasts.numbers().values()][:-1]
     horizons = forecasts.horizons.tolist()
     for stream, time, horizon, *bounds in zip(forecasts.tasks, shown, horizons, *numbers, strict=True):
         yield stream, time, horizon, *(None if bound != bound else bound for bound in bounds)
 
 
-def as_json(line: tuple[Any, ...], ascii_only: bool = False) -> str:
+def as_json(line: tuple[Any, ...], ascii_only: bool = False, fields: tuple[str, ...] = LINE_FIELDS) -> str:
     """Return a line as a JSON object; `ascii_only` escapes all other characters."""
-    return json.dumps(dict(zip(LINE_FIELDS, line, strict=True)), ensure_ascii=ascii_only)
+    return json.dumps(dict(zip(fields, line, strict=True)), ensure_ascii=ascii_only)
 
 
 def as_csv(line: tuple[Any, ...]) -> str:
@@ -210,7 +219,7 @@ def tail(path: Path, rows: int) -> dict[str, Any]:
         size = path.stat().st_size
         with path.open("rb") as file:
             header = file.readline()
-            file.seek(max(len(header), size - 200 * rows))
+            file.seek(max(len(header), size - (200 + 20 * (header.count(b",") - len(LINE_FIELDS))) * rows))
             if file.tell() > len(header):
                 file.readline()  # the rest of a line
             content = header + file.read()

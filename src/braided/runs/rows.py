@@ -37,12 +37,13 @@ def rows_of(held: LiveRounds) -> list[Row]:
     return rows
 
 
-def no_change(rounds: list[Row], time: int | None) -> Forecasts:
-    """Forecast the last known values, without intervals; nothing while the next time is not known."""
+def no_change(rounds: list[Row], time: int | None, levels: tuple[float, ...]) -> Forecasts:
+    """Forecast the last known values, without intervals or quantiles; nothing while the next time is not known."""
     times, tasks, table, _ = chunk_of(rounds)
     _, values = last_known(table, np.full(len(tasks), np.nan))
     there = np.flatnonzero(~np.isnan(values) & (time is not None))
     nothing = np.full(len(there), np.nan)
     stamps = np.full(len(there), time or 0).view(times.dtype)
     ahead = np.ones(len(there), np.int64)
-    return Forecasts(stamps, there, ahead, tasks, nothing, values[there], nothing, nothing)
+    quantiles = np.full((len(there), len(levels)), np.nan)
+    return Forecasts(stamps, there, ahead, tasks, nothing, values[there], nothing, nothing, quantiles, levels)

@@ -66,8 +66,8 @@ class Settings:
             return
         if self.auto != Auto():
             raise InputError(
-                "horizon, season, timezone, holidays, bounds, sharing, compare and members are options of Auto: leave "
-                "them out, or use Auto"
+                "horizon, quantiles, season, timezone, holidays, bounds, sharing, compare and members are options of "
+                "Auto: leave them out, or use Auto"
             )
         methods = methods_for(self.methods)  # refuses an unknown one, before anything is read
         if self.parameters and len(self.methods) != 1:
@@ -110,6 +110,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "--max": auto.high,
         "--compare": auto.compares,
         "--horizon": auto.horizon,
+        "--quantiles": auto.quantiles,
         "--parameters": settings.parameters | {f"{name} (single)": value for name, value in settings.single.items()},
         "--tune": settings.tune,
         "--lags": settings.lags,

@@ -138,7 +138,7 @@ def _run(
     if not continued:
         save(forecaster, model)
         trials.unlink(missing_ok=True)
-    file = ForecastFile(forecasts, position.parts, rounds.is_utc if is_utc is None else is_utc)
+    file = ForecastFile(forecasts, position.parts, rounds.is_utc if is_utc is None else is_utc, forecaster.levels)
     unsaved = 0
     for chunk, ahead in _with_next(_pieces(chunks_of(rounds, settings.without), every), forecaster):
         unsaved += _advance(forecaster, chunk, ahead, rounds.is_utc, file.add)

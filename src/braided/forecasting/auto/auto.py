@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from braided.errors import InputError
 from braided.forecasting.auto.members import Member, insist_members
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.holidays import check_region
 from braided.forecasting.zones import check_timezone
-from braided.validate import count, insist_kinds, real
+from braided.validate import count, insist_kinds, real, share
 
 LONGEST_HORIZON = 200  # rounds; memory grows with its square
+MOST_QUANTILES = 20
 
 
 @final
@@ -40,6 +42,8 @@ class Auto:
         Whether wild values have little weight.
     horizon
         How many rounds ahead to forecast: each value is forecast 1, 2, … so many rounds before it comes.
+    quantiles
+        The levels of the quantiles to forecast beside the interval, rising, such as (0.1, 0.5, 0.9).
     compares
         Whether a mixture that shares nothing runs alongside, to measure what sharing gains; doubles the time.
 
@@ -58,6 +62,7 @@ class Auto:
     robust: bool = True
     compares: bool = False
     horizon: int = 1
+    quantiles: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.members is not None:
@@ -78,3 +83,16 @@ class Auto:
             )
         insist_kinds(self, sharing=bool, robust=bool, compares=bool)
         object.__setattr__(self, "horizon", count(self.horizon, "horizon", most=LONGEST_HORIZON))
+        object.__setattr__(self, "quantiles", _levels(self.quantiles))
+
+
+def _levels(given: Any) -> tuple[float, ...]:
+    """Return the levels of quantiles; refuse what are none."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"quantiles is {given!r:.80}: give levels between 0 and 1, such as (0.1, 0.5, 0.9)")
+    levels = tuple(share(level, "quantiles") for level in given)
+    if list(levels) != sorted({*levels}):
+        raise InputError(f"quantiles are {levels!r:.80}: give them rising, each once, such as (0.1, 0.5, 0.9)")
+    if len(levels) > MOST_QUANTILES:
+        raise InputError(f"quantiles are {len(levels)} levels: give {MOST_QUANTILES} or fewer")
+    return levels

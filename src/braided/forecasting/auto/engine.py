@@ -86,12 +86,12 @@ class AutoEngine(Engine):
         coverage: float = 0.9,  # share of the values that intervals should hold
         origin: Origin = MADE_BY_HAND,
     ) -> None:
-        super().__init__((), np.empty(0), coverage, origin, (MODEL, NO_CHANGE))
         if not isinstance(auto, Auto):
             raise InputError(f"auto is a {type(auto).__name__}: give bd.Auto()")
         self.auto, self._n_extras = auto, count(n_extras, "n_extras", least=0)
         self.plan = Plan.none(count(n_known, "n_known", least=0, most=n_extras))
         self.unplanned: Ints = np.zeros(auto.horizon, np.int64)  # forecasts made without all that should be known
+        super().__init__((), np.empty(0), coverage, origin, (MODEL, NO_CHANGE))
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
         self.places: Ints = np.empty(0, np.int64)  # the columns that are in the ensemble
@@ -108,8 +108,8 @@ class AutoEngine(Engine):
         self._quiet: Ints = np.empty(0, np.int64)  # rounds since
         self._last_extras: Floats = np.empty((0, n_extras))
         self._samples = 0
-        self.later_records = [Record.blank(np.empty(0), LATER) for _ in range(auto.horizon - 1)]  # of h = 2 … H
-        self._pending = Pending(auto.horizon, coverage)
+        self.later_records = [self._blank(np.empty(0), LATER) for _ in range(auto.horizon - 1)]  # of h = 2 … H
+        self._pending = Pending(auto.horizon, coverage, auto.quantiles)
         self._told = self.nothing(), -1  # the last forecasts made by `ahead`, and after how many rounds
 
     def _stamps(self, times: Any) -> tuple[Ints, bool]:
@@ -177,7 +177,7 @@ class AutoEngine(Engine):
     def forget_record(self) -> None:
         """Begin a new record of errors, and of the members' weights; what was learned stays."""
         super().forget_record()
-        self.later_records = [Record.blank(one.scale, one.contenders) for one in self.later_records]
+        self.later_records = [self._blank(one.scale, one.contenders) for one in self.later_records]
         if self.ensemble is not None:
             self.ensemble.used[:] = 0.0
             self.weights = None if self.weights is None else Curve.blank(len(self.ensemble.names))
@@ -217,6 +217,11 @@ class AutoEngine(Engine):
     def horizon(self) -> int:
         """How many rounds ahead it forecasts."""
         return self.auto.horizon
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of the quantiles that it forecasts."""
+        return self.auto.quantiles
 
     @property
     def records(self) -> list[Record]:
@@ -367,8 +372,8 @@ class AutoEngine(Engine):
         contenders = (MODEL, *([ALONE] if self.alone else []), *self.ensemble.names)
         if self.rounds < SCORED_FROM or self.record.contenders == contenders:
             return
-        self.record = Record.blank(self.record.scale, contenders)
-        self.later_records = [Record.blank(one.scale, one.contenders) for one in self.later_records]
+        self.record = self._blank(self.record.scale, contenders)
+        self.later_records = [self._blank(one.scale, one.contenders) for one in self.later_records]
         for record in self.records:
             record.scale[self.places] = self.ensemble.views[0].units.scale
         self.weights = Curve.blank(len(self.ensemble.names))
@@ -414,7 +419,8 @@ class AutoEngine(Engine):
         given = self._pending.advance(forecast, last, naive, self._unit, values, places)
         rows, k, columns = np.nonzero((there & ~np.isnan(given.forecast)).transpose(1, 0, 2))
         middle, widths, zero = given.forecast[k, rows, columns], given.width[k, rows, columns], np.zeros(len(rows))
-        found = self._forecasts(stamps[rows], columns, values[rows, columns], middle, zero, widths, k + 1)
+        offsets = given.offsets[k, :, rows, columns]
+        found = self._forecasts(stamps[rows], columns, values[rows, columns], middle, zero, widths, k + 1, offsets)
         if made is not None and record and self.rounds >= SCORED_FROM:
             self._add_scores(values, rows, found, given, made, alone)
         self._count(stamps)
@@ -463,6 +469,7 @@ class AutoEngine(Engine):
             errors = (actual[:, None] - np.column_stack([found.forecast[kept], *others])) / scale
             inside = np.where(np.isnan(low), np.nan, (low <= actual) & (actual <= high))
             record.add(np.clip(errors, -LARGEST_LEVEL, LARGEST_LEVEL), inside, columns, at, len(values))
+            record.add_losses(np.column_stack([low, high, found.quantiles[kept]]), actual, columns)
         self.weights.add(made.weights, np.arange(len(values)), len(values))
         there = ~np.isnan(values)
         self.absent += int(np.count_nonzero(~there))
@@ -510,11 +517,12 @@ class AutoEngine(Engine):
             made = self.ensemble.ahead(self._next(stamp))
             forecast[:, self.places] = made.forecasts[:, 0]
         forecast = self._outward(np.where(self._has_changed, forecast, self._last), self.places)
-        widths = self._pending.ahead(self._unit)
+        widths, offsets = self._pending.ahead(self._unit)
         k, columns = np.nonzero(~np.isnan(forecast))
         times, unknown = self._expected(stamps, self.horizon)[0][k], np.full(len(k), np.nan)
-        zero = np.zeros(len(k))
-        return self._forecasts(times, columns, unknown, forecast[k, columns], zero, widths[k, columns], k + 1)
+        middle, zero = forecast[k, columns], np.zeros(len(k))
+        given = widths[k, columns], k + 1, offsets[k, :, columns]
+        return self._forecasts(times, columns, unknown, middle, zero, *given)
 
     def _next(self, stamp: int | None = None) -> Stretch:
         """Return the round after the last, as the ensemble takes it; it is expected at `stamp`."""
@@ -583,6 +591,8 @@ class AutoEngine(Engine):
         kinds = [isinstance(one, Record) and (len(one.scale), one.contenders) for one in self.later_records]
         if kinds != [(n, LATER)] * later:
             raise InputError(f"there are {len(kinds)} records of later rounds, or of other streams: {later} are due")
+        for one in self.later_records:
+            self._insist_levels(one)
         insist_numbers(self._surroundings.units, "units of the extras", (2, n_extras))
         insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
         if self.rounds and not NEVER < self.first_stamp <= self.last_stamp:

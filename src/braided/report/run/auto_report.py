@@ -46,6 +46,8 @@ CARRIERS_SHOWN = 3  # members of a stream
 COLUMN_OF = {ONE_FILTER: "one filter", ALONE: "unshared"}
 MEMBERS_NAMED = 8  # the others are one
 MOST_HORIZONS = 8  # in a table; of more, some are shown
+HORIZONS_OF_QUANTILES = 4
+LOSS = "Loss: mean pinball loss of the ends, where 1 is the stream's typical change; the less, the better. "
 # From dark to light, so that neighbours in a stack differ for every eye; learners are cold and rules are warm.
 COLD = ("#0b3c5d", "#1f78b4", "#6fb1de", "#00695c", "#4db6a0", "#b5d8ea", "#2e4a7d", "#8fd0c1")
 WARM = ("#a63c00", "#e88a1a", "#f6c667", "#7a4a1e", "#d9a35b", "#f3dcae", "#c2571a", "#ffe9b8")
@@ -214,14 +216,15 @@ class AutoReport(EngineReport):
         for name, title in rivals.items():
             versus = Versus.of(record, name)
             columns.append(Column("gain % over", title, [signed(gain) for gain in (*versus.gains, versus.gain)]))
-        held = np.full(len(rmse), np.nan)
-        np.divide(100.0 * record.covered, record.intervals, out=held, where=record.intervals > 0.0)
+        held, loss = 100.0 * record.coverage, record.pinball
         columns.append(Column("interval", "holds, %", [number(value, ".1f") for value in (*held, mean_of(held))]))
+        columns.append(Column("interval", "loss", [brief(value) for value in (*loss, mean_of(loss))]))
         note = (
             "RMSE in the units of the values. Error over that of no change: below 1 is better. Gain: how much less "
             f"the error is. Best rule: “{rule}”, chosen in hindsight. One filter: one per stream, on its own past. "
         )
         note += "Unshared: the same mixture without the other streams. " * record.has(ALONE)
+        note += LOSS
         some_lack = still.n_known < len(rmse)  # an error of no change to compare with
         note += "Last row: means over the streams" + " that have a number in the column" * some_lack + "."
         last = f"{still.n_known:,} of {len(rmse):,}" * some_lack
@@ -232,14 +235,14 @@ class AutoReport(EngineReport):
         """Return errors by horizon and what carries the forecasts: members, similar streams, copies."""
         graph = self.engine.graph
         similar = [links(graph, self.engine.latecomers)] if graph is not None and self.engine.shares else []
-        return [self.by_horizon(), self.carriers(), *similar, self.copied()]
+        return [self.by_horizon(), self.quantiles(), self.carriers(), *similar, self.copied()]
 
     tables_of_page = tables
 
     def by_horizon(self) -> Table:
         """Return the errors of forecasts 1, 2, … rounds ahead, of some horizons if there are many; empty for one."""
         title = "Errors by horizon"
-        columns = ("Rounds ahead", "no change", "no change", "seasonal naive", "holds, %")
+        columns = ("Rounds ahead", "no change", "no change", "seasonal naive", "holds, %", "loss")
         records = self.engine.records
         if len(records) == 1 or not self.summary.scored:
             return Table("horizons", title, "synchronous", columns, ())
@@ -251,13 +254,36 @@ class AutoReport(EngineReport):
             held = 100.0 * record.covered.sum() / max(record.intervals.sum(), 1.0)
             gains = [still.gain, np.nan if naive is None else naive.gain]
             cells = brief(mean_of(still.ratio)), *map(signed, gains), number(held, ".1f")
-            rows.append((f"{h}", *cells))
+            rows.append((f"{h}", *cells, brief(mean_of(record.pinball))))
         note = (
             "Means over the streams; forecasts of later rounds are scored when their values come. Seasonal naive: the "
-            "value as many of the shortest season before as it takes to be known when the forecast is made."
-        )
-        groups = (("", 1), ("error over", 1), ("gain % over", 2), ("interval", 1))
+            "value as many of the shortest season before as it takes to be known when the forecast is made. " + LOSS
+        ).strip()
+        groups = (("", 1), ("error over", 1), ("gain % over", 2), ("interval", 2))
         return Table("horizons", title, "synchronous", columns, tuple(rows), note, groups)
+
+    def quantiles(self) -> Table:
+        """Return which share of the values was below each quantile, and its loss, for some horizons; empty without."""
+        every = shown_horizons(self.engine.horizon)
+        few = np.linspace(0.0, len(every) - 1.0, min(len(every), HORIZONS_OF_QUANTILES)).round().astype(int)
+        horizons = [every[place] for place in few]
+        records = [self.engine.records[h - 1] for h in horizons]
+        rows = []
+        for place, level in enumerate(self.engine.levels if self.summary.scored else ()):
+            shares = [100.0 * mean_of(record.quantile_coverage[:, place]) for record in records]
+            losses = [mean_of(record.quantile_pinball[:, place]) for record in records]
+            rows.append((f"{level:g}", *(number(share, ".1f") for share in shares), *map(brief, losses)))
+        ahead = [f"{h} ahead" for h in horizons]
+        return Table(
+            name="quantiles",
+            title="Quantiles",
+            group="synchronous",
+            columns=("Level", *ahead, *ahead),
+            rows=tuple(rows),
+            note="Means over the streams. Below: the share of the values, which should be the level. Loss: mean "
+            "pinball loss, where 1 is the stream's typical change.",
+            groups=(("", 1), ("below, %", len(ahead)), ("loss", len(ahead))),
+        )
 
     def carriers(self, most: int = STREAMS_SHOWN) -> Table:
         """Return the members and rules with the most weight for each stream; empty without any."""

@@ -210,6 +210,7 @@ class EngineReport:
             f"Forecasts {self.not_scored} do not count.",
             **self._baselines(),
             "Interval": f"Should hold {coverage} of the values of each stream; its width adapts to the errors.",
+            **({"Quantile": "Below it should be a share of the values: its level."} if self.engine.levels else {}),
         }
 
     def _baselines(self) -> dict[str, str]:
@@ -242,11 +243,14 @@ class EngineReport:
             columns.append(Column("", "gain, %", [signed(value) for value in gains]))
         held = (*summary.coverage, means["coverage"])
         columns.append(Column("", "in interval, %", [number(100.0 * value, ".1f") for value in held]))
+        losses = (*summary.pinball, means["pinball"])
+        columns.append(Column("", "its loss", [brief(value) for value in losses]))
         by = summary.to_single if shares else summary.to_no_change
         ends = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
         note = (
             "RMSE in the units of the values. Errors over those of two baselines: below 1 is better. "
             f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
+            "Its loss: mean pinball loss of the interval's ends, where 1 is the stream's typical change. "
             "Last row: all forecasts, and means over the streams."
         )
         made = errors_table(summary.tasks, columns, by, ends, most, note)
@@ -255,6 +259,10 @@ class EngineReport:
     def by_horizon(self) -> Table:
         """Return the errors of forecasts by how many rounds ahead they were made; empty if that is 1."""
         return Table("horizons", "Errors by horizon", "synchronous", ("Rounds ahead",), ())
+
+    def quantiles(self) -> Table:
+        """Return how good the quantiles are; empty without any."""
+        return Table("quantiles", "Quantiles", "synchronous", ("Level",), ())
 
     def tables(self) -> list[Table]:
         """Return further tables of the model."""

@@ -80,7 +80,9 @@ def pictures(run: Run) -> Iterator[Picture]:
             "ahead",
             f"The next {forecaster.horizon} rounds",
             "The same streams, from the last round on. Band: the interval that should hold "
-            f"{100 * forecaster.coverage:g} % of the values, round by round.",
+            f"{100 * forecaster.coverage:g} % of the values, round by round."
+            + " Darker: between quantiles, pair by pair."
+            * (len(forecaster.levels) > 1),
             f"Line plots of the last values of {listed}, followed by forecasts and their intervals.",
             _forecasts(_continued(shown, forecaster), forecaster, line_of(report.method)),
         )
@@ -151,7 +153,7 @@ class _Stretch(NamedTuple):
     name: str
     error: float  # over that of "no change"
     times: Any  # (n,)
-    columns: Floats  # (4, n): actual, forecast, low, high
+    columns: Floats  # (4, n): actual, forecast, low, high; of the next rounds also the quantiles
 
 
 def _latest(path: Path, forecaster: Engine, summary: Summary) -> list[_Stretch]:
@@ -181,11 +183,11 @@ def _continued(stretches: list[_Stretch], forecaster: Engine) -> list[_Stretch]:
     """Return the ends of the stretches, continued by forecasts of the next rounds."""
     ahead = forecaster.ahead()
     names, kept = np.array([*map(str, ahead.tasks)]), max(2 * forecaster.horizon, LEAST_BEFORE)
-    made = np.stack([np.full(len(names), np.nan), ahead.forecast, ahead.low, ahead.high])
+    made = np.stack([np.full(len(names), np.nan), ahead.forecast, ahead.low, ahead.high, *ahead.quantiles.T])
     continued = []
     for one in stretches:
         own = names == one.name
-        before = np.full((4, len(one.times)), np.nan)
+        before = np.full((len(made), len(one.times)), np.nan)
         before[0] = one.columns[0]
         known = np.flatnonzero(~np.isnan(before[0]))
         before[1:, known[-1:]] = before[0, known[-1:]]  # where the forecasts start from
@@ -215,9 +217,11 @@ def _forecasts(stretches: list[_Stretch], forecaster: Engine, line: Line) -> Fig
     for axis, one in zip(axes, stretches, strict=True):
         span = float(np.nanmax(one.columns[0]) - np.nanmin(one.columns[0])) or LARGEST_VALUE
         middle = float(np.nanmedian(one.columns[0]))
-        actual, forecast, low, high = np.clip(one.columns, middle - 1.5 * span, middle + 1.5 * span)
+        actual, forecast, low, high, *quantiles = np.clip(one.columns, middle - 1.5 * span, middle + 1.5 * span)
         band = f"{100 * forecaster.coverage:g} % interval"
         axis.fill_between(x, low, high, color=line["color"], alpha=0.18, linewidth=0.0, label=band)
+        for below, above in zip(quantiles[: len(quantiles) // 2], quantiles[::-1], strict=False):
+            axis.fill_between(x, below, above, color=line["color"], alpha=0.18, linewidth=0.0)
         axis.plot(x, actual, **ACTUAL)
         axis.plot(x, forecast, label="Forecast", **line | {"linewidth": 1.4})
         axis.set_title(short(one.name, 40), pad=4)

@@ -24,6 +24,7 @@ class Summary:
     to_last_change: Floats
     to_single: Floats  # over the error of one filter per stream
     coverage: Floats  # share of the values in their intervals
+    pinball: Floats  # mean loss of the intervals' ends, in typical changes
 
     @classmethod
     def of(cls, forecaster: Engine) -> Summary:
@@ -39,7 +40,7 @@ class Summary:
             np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0.0)
             for a, b in (*pairs, (record.covered, record.intervals))
         ]
-        return cls(forecaster.tasks, record.counts, own * record.scale, *ratios)
+        return cls(forecaster.tasks, record.counts, own * record.scale, *[*ratios, record.pinball])
 
     @property
     def scored(self) -> bool:
@@ -54,6 +55,6 @@ class Summary:
     @property
     def means(self) -> dict[str, float]:
         """The means over the streams."""
-        names = ("to_no_change", "single_to_no_change", "to_last_change", "to_single", "coverage")
+        names = ("to_no_change", "single_to_no_change", "to_last_change", "to_single", "coverage", "pinball")
         known = {name: (column := getattr(self, name))[~np.isnan(column)] for name in names}
         return {name: float(column.mean()) if len(column) else np.nan for name, column in known.items()}
