@@ -42,6 +42,7 @@ from braided.validate import LARGEST_COUNT, count, insist_numbers
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
 LEARNERS_PRIOR = 150.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
 NO_CHANGE_PRIOR = 0.2  # of "no change": on a random walk nothing is better, and little else is as good
+MOST_GIVEN = 0.5  # of the weight at the start, to members with a weight of their own
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 NUMBERS_AT_ONCE = 10_000_000  # features, gains and forecasts that are in memory together
 FEATURES_OF_SAMPLE = 200  # at most, roughly
@@ -63,14 +64,24 @@ class Made(NamedTuple):
         return np.concatenate([self.forecast[None], self.later.mean])
 
 
-def prior_of(names: list[str], n_learners: int, n_rounds: int) -> Floats:
-    """Return the weights at the start of learners, and the rules after them."""
+def prior_of(names: list[str], n_learners: int, n_rounds: int, own: Mapping[str, float]) -> Floats:
+    """Return the weights at the start of learners, and the rules after them; some learners have weights of their own.
+
+    >>> prior_of(["a", "b", "no change"], 2, 150, {"b": 0.1}).round(3)
+    array([0.36, 0.1 , 0.54])
+    """
     prior, rest = np.empty(len(names)), 1.0 - NO_CHANGE_PRIOR
-    share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
-    prior[:n_learners] = rest * share / max(n_learners, 1)
+    given = np.array([own.get(name, 0.0) for name in names])
+    n_others = n_learners - np.count_nonzero(given)
+    share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_others else 0.0
+    prior[:n_learners] = rest * share / max(n_others, 1)
     prior[n_learners:] = rest * (1.0 - share) / (len(names) - n_learners)
     prior[names.index(NO_CHANGE)] += NO_CHANGE_PRIOR
-    return prior
+    if not given.any():
+        return prior
+    total = float(given.sum())
+    used = min(total, MOST_GIVEN)
+    return np.where(given > 0.0, given * (used / total), prior * (1.0 - used))
 
 
 @final
@@ -168,11 +179,12 @@ class Ensemble:
 
     def _prefer_learners(self, n_rounds: int) -> None:
         """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
-        self.mixture.prior[:] = prior_of(self.names, self.n_learners, n_rounds)
+        own = {member.name: member.prior for member in self.members if member.prior}
+        self.mixture.prior[:] = prior_of(self.names, self.n_learners, n_rounds, own)
         if self.horizons is not None:
             n_learners = len(self.horizons.followed) + len(self.horizons.members)
             for mixture in self.horizons.mixtures:
-                mixture.prior[:] = prior_of(self.horizons.names, n_learners, n_rounds)
+                mixture.prior[:] = prior_of(self.horizons.names, n_learners, n_rounds, own)
 
     def _take_weights(self, before: Self) -> bool:
         """Go on with the weights of an ensemble with the same members and streams, or fewer streams.

@@ -56,8 +56,8 @@ class Recipe:
     def _of(cls, estimator: Any, name: str, depth: int) -> Self:
         if depth > DEEPEST:
             raise InputError(f"{name} is nested more than {DEEPEST} deep")
-        parameters = estimator.get_params(deep=False)
-        return cls(type(estimator), {key: cls._plain(one, f"{key} of {name}", depth) for key, one in parameters.items()})
+        given = estimator.get_params(deep=False)
+        return cls(type(estimator), {key: cls._plain(one, f"{key} of {name}", depth) for key, one in given.items()})
 
     @classmethod
     def _plain(cls, value: Any, name: str, depth: int) -> Any:
@@ -96,7 +96,7 @@ class Recipe:
         from sklearn.base import is_regressor
 
         if not is_regressor(recipe.build()):
-            raise FileError(f"holds a {recipe.kind.__name__}, which is no regressor")
+            raise FileError(f"holds a {recipe.kind.__name__}, which is not a regressor")
         return recipe
 
     @classmethod
@@ -147,7 +147,7 @@ def _estimator_class(module: str, name: str) -> type:
         raise FileError(f"needs {module}.{name}; {missing} is not installed: pip install {missing}") from error
     kind = getattr(found, name, None)
     if kind is None:
-        raise FileError(f"holds a {name!r} of {module}, which is not known here: import the module that defines it first")
+        raise FileError(f"holds {module}.{name}, which is not known here: import the module that defines it first")
     if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):
-        raise FileError(f"holds a {name!r} of {module}, which is no estimator: its class must be a BaseEstimator")
+        raise FileError(f"holds {module}.{name}, which is not an estimator: its class must be a BaseEstimator")
     return kind

@@ -211,6 +211,11 @@ class Member(ABC):
         """The scale on which it sees the values."""
         return "plain"
 
+    @property
+    def prior(self) -> float:
+        """Its weight at the start; with 0, the default, it has an equal part of the weight of all learners."""
+        return 0.0
+
     @abstractmethod
     def start(self, start: Start) -> Runner:
         """Return the member at work, before the first round."""

@@ -21,25 +21,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 
-from braided._compiled.targets import FAR_FEATURES, FAR_SEASON_FEATURES
+from braided._compiled.targets import FAR_FEATURES
 from braided.errors import InputError
 from braided.forecasting.auto.estimators import Recipe
+from braided.forecasting.auto.fits import fitted, forecasts_of
 from braided.forecasting.auto.members import MEAN, NEAR, OWN, Member, Rounds, Runner, Start
+from braided.forecasting.auto.samples import Samples, single
 from braided.graph import TaskGraph, TaskKey
 from braided.types import Floats
-from braided.validate import LARGEST_COUNT, count, insist_kinds, insist_numbers
+from braided.validate import LARGEST_COUNT, count, insist_kinds
 
-SCALED = (*OWN, *NEAR, *MEAN, "seasons", "phases")  # features in units
-UNSCALED = ("known", "waves")
+FEATURES = (*OWN, *NEAR, *MEAN, "seasons", "phases", "known", "waves")
+PRIOR = 0.2  # of all weight, as much as that of "no change"; with less, a short history ends before it is trusted
 FIRST_FIT, STEP = 20, 1.25  # the round of the first fit, and how much later each is than the one before
 LEAST_SAMPLES = 20
-CLIP_CHANGES_AT = 20.0  # times their root mean square, where wild values have little weight
 LARGEST_INPUT = 1e6  # in units, so that regressors in single precision can take it
-SAMPLES_AT_ONCE = 512
 
 
 @final
@@ -75,6 +75,11 @@ class Refit(Member):
             object.__setattr__(self, field, value)
         insist_kinds(self, name=str, is_robust=bool)
 
+    @property
+    def prior(self) -> float:
+        """Its weight at the start."""
+        return PRIOR
+
     def plain(self) -> Self:
         """Return the same, fitted to changes that are not clipped."""
         return replace(self, is_robust=False)
@@ -100,47 +105,19 @@ class Refit(Member):
         return due
 
 
-class Samples(NamedTuple):
-    """What n rounds were forecast from, and what came in them."""
-
-    X: Floats  # (n, T, d) features
-    far: Floats  # (H − 1, n, T, f) those as of later rounds
-    moments: Floats  # (n, H, K) what the clock says of each round and of those after it
-    scale: Floats  # (n, T) typical change lately
-    came: Floats  # (H, n, T) changes over the last 1, 2, … H rounds, NaN where there is none
-
-    def part(self, first: int, end: int | None = None) -> Samples:
-        """Return some of the rounds."""
-        here = np.s_[first:end]
-        return Samples(self.X[here], self.far[:, here], self.moments[here], self.scale[here], self.came[:, here])
-
-    def inputs(self, k: int) -> Floats:
-        """Return what is forecast from for one horizon (n, T, …), 0 the next round; the last is the stream's number."""
-        n, T = self.scale.shape
-        moments = np.broadcast_to(self.moments[:, None, k], (n, T, self.moments.shape[2]))
-        streams = np.broadcast_to(np.arange(T, dtype=np.float64)[:, None], (n, T, 1))
-        return np.concatenate([self.X, *self.far[k - 1 : k], moments, streams], axis=2, dtype=np.float64)
-
-    @classmethod
-    def join(cls, parts: list[Samples]) -> Samples:
-        """Return parts one after the other."""
-        axes = {"far": 1, "came": 1}
-        return cls(*(np.concatenate(arrays, axes.get(name, 0)) for name, *arrays in zip(cls._fields, *parts, strict=True)))
-
-
 @final
 class RefitRunner(Runner):
     """The models, and the rounds that they were and will be fitted on."""
 
     def __init__(self, member: Refit, start: Start) -> None:
         self.member, self.horizon, self.is_robust = member, start.horizon, member.is_robust
-        self.columns = start.columns(*SCALED, *UNSCALED)
-        self.n_scaled = len(start.columns(*SCALED))
+        self.columns = start.columns(*FEATURES)
+        self.n_streams = start.graph.n_tasks
         self.parts: list[Samples] = []
         self.first = self.rounds = 0  # the number of the first round kept, and of the next one
         self.fitted = 0  # the round before which the models were fitted
         self.models: list[Any] = [None] * start.horizon
-        self.is_tried, self.is_broken = np.zeros((2, start.horizon), np.bool_)  # until they are fitted again
+        self.is_tried, self.is_broken = np.zeros((2, start.horizon), np.bool_)  # since then
 
     @property
     def looks_ahead(self) -> bool:
@@ -151,11 +128,11 @@ class RefitRunner(Runner):
 
     def forecast(self, rounds: Rounds) -> Floats:
         """Forecast one round."""
-        return self._forecasts(rounds, self._samples(rounds, None), range(1), learns=False)[0]
+        return self._forecasts(rounds.first, self._samples(rounds, None), range(1), learns=False)[0]
 
     def forecast_ahead(self, rounds: Rounds) -> Floats:
         """Forecast the rounds after the next."""
-        return self._forecasts(rounds, self._samples(rounds, None), range(1, self.horizon), learns=False)
+        return self._forecasts(rounds.first, self._samples(rounds, None), range(1, self.horizon), learns=False)
 
     def learn(self, rounds: Rounds) -> None:
         """Keep one round."""
@@ -173,29 +150,22 @@ class RefitRunner(Runner):
     def _progressive(self, rounds: Rounds, changes: Floats) -> Floats:
         made = np.full((1 + len(changes), *rounds.y.shape), np.nan)
         samples, first = self._samples(rounds, changes), 0
-        for end in self._ends(rounds):
+        fits = [self.member.last_fit(rounds.first + i) for i in range(len(rounds.y))]
+        for end in (*(np.flatnonzero(np.diff(fits)) + 1).tolist(), len(fits)):  # parts that one fit forecasts
             part = samples.part(first, end)
             if rounds.are_needed:
-                made[:, first:end] = self._forecasts(rounds.part(first, end), part, range(len(made)), learns=True)
+                made[:, first:end] = self._forecasts(rounds.first + first, part, range(len(made)), learns=True)
             self.parts.append(part)
-            self.rounds += end - first
-            first = end
+            self.rounds, first = rounds.first + end, end
             self._forget()
         return made
 
-    def _ends(self, rounds: Rounds) -> list[int]:
-        """Return where to cut rounds so that each part is forecast by models of one fit."""
-        fits = [self.member.last_fit(rounds.first + i) for i in range(len(rounds.y))]
-        return [*(np.flatnonzero(np.diff(fits)) + 1).tolist(), len(fits)]
-
     def _samples(self, rounds: Rounds, changes: Floats | None) -> Samples:
-        """Return rounds as they are kept: in units of the typical change lately, single precision."""
-        X, scale = rounds.X[:, :, self.columns], rounds.scale
-        X[:, :, : self.n_scaled] /= scale[:, :, None]
-        far = rounds.far[:, :, :, FAR_FEATURES:] / scale[:, :, None]
-        came = np.empty((0, *scale.shape)) if changes is None else np.concatenate([rounds.y[None], changes])
-        X, far = (np.clip(one, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32) for one in (X, far))
-        return Samples(X, far, rounds.moments, scale, came)
+        """Return rounds as they are kept; of features as of later rounds, only those that are not of the next one."""
+        X = np.concatenate([rounds.X[:, :, self.columns], rounds.scale[:, :, None]], axis=2)
+        far = rounds.far[:, :, :, FAR_FEATURES:]
+        came = np.empty((0, *rounds.y.shape)) if changes is None else np.concatenate([rounds.y[None], changes])
+        return Samples(single(X, LARGEST_INPUT), single(far, LARGEST_INPUT), rounds.moments, came)
 
     def _forget(self) -> None:
         """Forget the rounds that no fit needs any more."""
@@ -210,13 +180,13 @@ class RefitRunner(Runner):
 
     # Models --------------------------------------------------------------------------------------------------------
 
-    def _forecasts(self, rounds: Rounds, samples: Samples, horizons: range, learns: bool) -> Floats:
-        made = np.full((len(horizons), *rounds.y.shape), np.nan)
-        self._fit(self.member.last_fit(rounds.first), horizons)
+    def _forecasts(self, number: int, samples: Samples, horizons: range, learns: bool) -> Floats:
+        """Forecast rounds from this number on, for which the same fit is the last; NaN where a model is missing."""
+        made = np.full((len(horizons), *samples.X.shape[:2]), np.nan)
+        self._fit(self.member.last_fit(number), horizons)
         for place, k in enumerate(horizons):
             if self.models[k] is not None and not self.is_broken[k]:
-                made[place], broke = self._predicted(k, samples.inputs(k), rounds.first)
-                made[place] *= samples.scale
+                made[place], broke = forecasts_of(self.models[k], samples.inputs(k), number, self.member.name)
                 if learns and broke:
                     self._break(k)
         return made
@@ -230,93 +200,45 @@ class RefitRunner(Runner):
         if not wanted:
             return
         self.is_tried[wanted] = True
-        self.parts = [Samples.join(self.parts)]
-        known = self.parts[0].part(max(due - self.member.window - self.first, 0), due - self.first)
+        self.parts = [Samples.joined(self.parts)]
+        last = self.parts[0].part(max(due - self.member.window - self.first, 0), due - self.first)
         for k in wanted:
-            y = known.came[k, k:] / known.scale[: max(len(known.scale) - k, 0)]
-            X, there = known.part(0, len(y)).inputs(k), ~np.isnan(y)
-            X, y = X[there], y[there]
-            if len(y) < LEAST_SAMPLES:
-                continue
-            if self.member.is_robust:
-                limit = CLIP_CHANGES_AT * np.sqrt(np.mean(y**2))
-                y = y.clip(-limit, limit)
-            model = self.member.estimator.build()
-            try:
-                model.fit(X, y)
-            except Exception:  # of any kind: it forecasts nothing until it is fitted again
-                self._break(k)
-            else:
-                self.models[k] = model
+            X, y = last.known(k)
+            if len(y) >= LEAST_SAMPLES:
+                self.models[k] = fitted(self.member.estimator, X, y, self.is_robust)
+                if self.models[k] is None:
+                    self._break(k)
 
     def _break(self, k: int) -> None:
+        """Forecast nothing for a horizon until the next fit."""
         self.breakdowns += 1
         self.is_broken[k] = True
-
-    def _predicted(self, k: int, X: Floats, first: int) -> tuple[Floats, bool]:
-        """Return forecasts of rounds (n, T) from their inputs, NaN from where the model breaks down, and whether it does.
-
-        Every call of the model has the same shape, and a round the same place in it: with other shapes, a product of
-        matrices may differ in its last bit.
-        """
-        n, T, d = X.shape
-        at_once = max(SAMPLES_AT_ONCE // T, 1)
-        made = np.full((n, T), np.nan)
-        start = 0
-        while start < n:
-            place = (first + start) % at_once
-            end = min(n, start + at_once - place)
-            ends = [end]
-            while ends:
-                end = ends.pop(0)
-                room = np.zeros((at_once, T, d))
-                room[place : place + end - start] = X[start:end]
-                try:
-                    forecasts = self.models[k].predict(room.reshape(at_once * T, d))
-                except Exception:  # of any kind: what was forecast before stays
-                    if end - start == 1:
-                        return made, True
-                    ends = [start + 1 + i for i in range(end - start)]
-                    continue
-                made[start:end] = self._checked(forecasts, at_once, T)[place : place + end - start]
-                missing = np.flatnonzero(np.isnan(made[start:end]).any(axis=1))
-                if len(missing):
-                    made[start + missing[0] :] = np.nan
-                    return made, True
-                place, start = place + end - start, end
-        return made, False
-
-    def _checked(self, forecasts: Any, n: int, n_streams: int) -> Floats:
-        try:
-            made = np.asarray(forecasts, np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{self.member.name} predicts {forecasts!r:.80}: it must return numbers") from error
-        if made.shape != (n * n_streams,):
-            raise InputError(f"{self.member.name} predicts numbers of shape {made.shape}: it must be {(n * n_streams,)}")
-        return made.reshape(n, n_streams)
 
     # Streams that join, saving -------------------------------------------------------------------------------------
 
     def join(self, graph: TaskGraph, links: Mapping[TaskKey, float]) -> None:
         """Make room for one more stream, of which nothing is known yet."""
-        if self.parts:
-            X, far, moments, scale, came = Samples.join(self.parts)
-            X, far = np.pad(X, ((0, 0), (0, 1), (0, 0))), np.pad(far, ((0, 0), (0, 0), (0, 1), (0, 0)))
-            scale = np.pad(scale, ((0, 0), (0, 1)), constant_values=1.0)
-            came = np.pad(came, ((0, 0), (0, 0), (0, 1)), constant_values=np.nan)
-            self.parts = [Samples(X, far, moments, scale, came)]
+        self.n_streams = graph.n_tasks
+        self.parts = [part.with_stream() for part in self.parts]
 
     def dump(self) -> dict[str, Any]:
         """Return the rounds that are kept; models are fitted on them again after loading."""
         names = ("first", "rounds", "fitted", "is_broken", "breakdowns")
-        samples = [Samples.join(self.parts)._asdict()] if self.parts else []
+        samples = [Samples.joined(self.parts)._asdict()] if self.parts else []
         return {name: getattr(self, name) for name in names} | {"samples": samples}
 
     def restore(self, dumped: Mapping[str, Any]) -> None:
         """Take over rounds of the same streams and features."""
         for name in ("first", "rounds", "fitted", "breakdowns"):
             setattr(self, name, count(dumped[name], name, least=0, most=LARGEST_COUNT))
-        if np.shape(dumped["is_broken"]) != (self.horizon,) or dumped["is_broken"].dtype != np.bool_:
+        broken, self.parts = dumped["is_broken"], [Samples(**one) for one in dumped["samples"]]
+        if np.shape(broken) != (self.horizon,) or broken.dtype != np.bool_:
             raise InputError(f"it is not known which models of {self.member.name!r} broke down")
-        self.is_broken = dumped["is_broken"]
-        self.parts = [Samples(**one) for one in dumped["samples"]]
+        kept = max(self.member.last_fit(self.rounds) - self.member.window, 0) if self.rounds else 0
+        if self.first != kept or self.fitted not in (0, *map(self.member.last_fit, (self.rounds, self.rounds - 1))):
+            raise InputError(f"{self.member.name!r} keeps other rounds than its models need")
+        if len(self.parts) != (self.rounds > 0):
+            raise InputError(f"{self.member.name!r} keeps no rounds, or rounds that it has not learned")
+        for part in self.parts:
+            part.insist_like(self.rounds - self.first, self.n_streams, self.horizon, len(self.columns) + 1)
+        self.is_broken = broken

@@ -152,7 +152,7 @@ class Seasons:
         Where steps are shorter than a day, that is the day of the week and of the year.
         """
         positions = self.positions(stamps)
-        columns = [positions % length for length in self.lengths]
+        columns: list[Floats | Ints] = [positions % length for length in self.lengths]
         if self.is_dated and self.step < DAY:
             days = stamps.astype("datetime64[us]").astype("datetime64[D]")
             into_year = days - days.astype("datetime64[Y]").astype("datetime64[D]")
