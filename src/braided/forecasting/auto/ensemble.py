@@ -72,7 +72,7 @@ def prior_of(names: list[str], n_learners: int, n_rounds: int, own: Mapping[str,
     """
     prior, rest = np.empty(len(names)), 1.0 - NO_CHANGE_PRIOR
     given = np.array([own.get(name, 0.0) for name in names])
-    n_others = n_learners - np.count_nonzero(given)
+    n_others = n_learners - int(np.count_nonzero(given))
     share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_others else 0.0
     prior[:n_learners] = rest * share / max(n_others, 1)
     prior[n_learners:] = rest * (1.0 - share) / (len(names) - n_learners)
@@ -135,9 +135,10 @@ class Ensemble:
         if before is not None:
             learns = False, not ensemble._take_weights(before)
         size, first = ensemble.rounds_at_once, 0
+        are_used = learns[0] or (learns[1] and ensemble.horizons is not None)
         kept = n_rounds - horizon + 1  # forecasts made from here on are learned later
         while first < n_rounds:
-            is_needed = any(learns) or first >= kept
+            is_needed = are_used or first >= kept
             end = min(first + size, n_rounds if is_needed else kept)
             ensemble.advance(head.rows(slice(first, end)), learns_weights=learns, are_needed=is_needed)
             first = end

@@ -143,8 +143,8 @@ def _estimator_class(module: str, name: str) -> type:
 
         found = import_module(module) if package in IMPORTED_PACKAGES else sys.modules.get(module)
     except ImportError as error:
-        missing = {"sklearn": "scikit-learn"}.get(str(error.name), error.name)
-        raise FileError(f"needs {module}.{name}; {missing} is not installed: pip install {missing}") from error
+        missing = str(error.name).split(".")[0].replace("sklearn", "scikit-learn")
+        raise FileError(f"needs {module}.{name}; {error.name} is not installed: pip install {missing}") from error
     kind = getattr(found, name, None)
     if kind is None:
         raise FileError(f"holds {module}.{name}, which is not known here: import the module that defines it first")

@@ -14,21 +14,21 @@ CLIP_CHANGES_AT = 20.0  # times their root mean square, where wild values have l
 ROWS_AT_ONCE = 512  # that a model forecasts in one call
 
 
-def fitted(recipe: Recipe, X: Floats, y: Floats, is_robust: bool) -> Any:
-    """Return an estimator fitted to changes y (n,) by inputs X (n, d); None if it breaks down."""
+def fitted(recipe: Recipe, X: Floats, y: Floats, is_robust: bool) -> tuple[Any, str]:
+    """Return an estimator fitted to changes y (n,) by inputs X (n, d), or why it broke down."""
     if is_robust:
         limit = CLIP_CHANGES_AT * np.sqrt(np.mean(y**2))
         y = y.clip(-limit, limit)
     model = recipe.build()
     try:
         model.fit(X, y)
-    except Exception:  # of any kind: a run goes on without this member
-        return None
-    return model
+    except Exception as error:  # of any kind: a run goes on without this member
+        return None, repr(error)
+    return model, ""
 
 
-def forecasts_of(model: Any, X: Floats, first: int, name: str) -> tuple[Floats, bool]:
-    """Return forecasts (n, T) by inputs (n, T, d) of rounds from number `first` on, and whether the model broke down.
+def forecasts_of(model: Any, X: Floats, first: int, name: str) -> tuple[Floats, str]:
+    """Return forecasts (n, T) by inputs (n, T, d) of rounds from number `first` on, and why the model broke down.
 
     From where it broke down they are NaN. Each call of the model has the same shape, and a round always the same place
     in it: in products of matrices of other shapes, the last bits may differ.
@@ -43,22 +43,22 @@ def forecasts_of(model: Any, X: Floats, first: int, name: str) -> tuple[Floats, 
         room[place : place + end - start] = X[start:end]
         try:
             said = model.predict(room.reshape(-1, d))
-        except Exception:  # of any kind
+        except Exception as error:  # of any kind
             if end - start > 1:  # find the round that it breaks down at, however rounds are cut into calls
                 singly = [forecasts_of(model, X[i : i + 1], first + i, name) for i in range(start, end)]
                 made[start:end] = np.concatenate([one for one, _ in singly])
-            return _until_missing(made)
+            return _until_missing(made, repr(error))
         made[start:end] = _checked(said, (at_once, T), name)[place : place + end - start]
         start = end
-    return _until_missing(made)
+    return _until_missing(made, "it predicts NaN or infinity")
 
 
-def _until_missing(made: Floats) -> tuple[Floats, bool]:
-    """Return forecasts without those after the first that are missing, and whether any are."""
+def _until_missing(made: Floats, reason: str) -> tuple[Floats, str]:
+    """Return forecasts without those after the first that are missing, and the reason if any are."""
     missing = np.flatnonzero(~np.isfinite(made).all(axis=1))
     if len(missing):
         made[missing[0] :] = np.nan
-    return made, len(missing) > 0
+    return made, reason if len(missing) else ""
 
 
 def _checked(said: Any, shape: tuple[int, int], name: str) -> Floats:

@@ -1,6 +1,6 @@
 """Refit: any regressor as a member, fitted again now and then on the last rounds; one model of all streams per horizon.
 
-It is fitted before the rounds 20, 25, 31, 39, … (each a quarter later), and from `every` on before its multiples. So
+It is fitted before the rounds 20, 25, 31, 38, … (each a quarter later), and from `every` on before its multiples. So
 a forecast depends on the number of its round, and not on how rounds are cut into calls. A fit is made once a forecast
 needs it, on rounds that had come by the number it is due at.
 
@@ -19,6 +19,7 @@ True
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
@@ -93,7 +94,7 @@ class Refit(Member):
 
         >>> one = Refit(Recipe(object, {}), every=100)
         >>> [one.last_fit(number) for number in (19, 20, 24, 25, 99, 100, 199, 260)]
-        [0, 20, 20, 25, 95, 100, 100, 200]
+        [0, 20, 20, 25, 90, 100, 100, 200]
         """
         if number < FIRST_FIT:
             return 0
@@ -186,9 +187,9 @@ class RefitRunner(Runner):
         self._fit(self.member.last_fit(number), horizons)
         for place, k in enumerate(horizons):
             if self.models[k] is not None and not self.is_broken[k]:
-                made[place], broke = forecasts_of(self.models[k], samples.inputs(k), number, self.member.name)
-                if learns and broke:
-                    self._break(k)
+                made[place], reason = forecasts_of(self.models[k], samples.inputs(k), number, self.member.name)
+                if learns and reason:
+                    self._break(k, reason)
         return made
 
     def _fit(self, due: int, horizons: range) -> None:
@@ -205,14 +206,16 @@ class RefitRunner(Runner):
         for k in wanted:
             X, y = last.known(k)
             if len(y) >= LEAST_SAMPLES:
-                self.models[k] = fitted(self.member.estimator, X, y, self.is_robust)
-                if self.models[k] is None:
-                    self._break(k)
+                self.models[k], reason = fitted(self.member.estimator, X, y, self.is_robust)
+                if reason:
+                    self._break(k, reason)
 
-    def _break(self, k: int) -> None:
+    def _break(self, k: int, reason: str) -> None:
         """Forecast nothing for a horizon until the next fit."""
         self.breakdowns += 1
         self.is_broken[k] = True
+        said = f"{self.member.name} broke down and forecasts nothing until it is fitted again ({reason:.200})"
+        warnings.warn(said, RuntimeWarning, stacklevel=2)
 
     # Streams that join, saving -------------------------------------------------------------------------------------
 
