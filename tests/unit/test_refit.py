@@ -220,6 +220,10 @@ def test_defaults_stand_for_the_members_of_auto():
         (make_pipeline(Ridge()), "ridge__random_state of estimator is None"),
         (Ridge(random_state=np.random.RandomState(0)), "random_state of estimator is a RandomState, which can't be"),
         (Ridge(alpha=np.ones(2), random_state=0), "alpha of estimator is a ndarray, which can't be saved: give None"),
+        (
+            make_pipeline(Ridge(random_state=0), memory="cache"),
+            "memory of Pipeline is 'cache': leave it out, as a cache",
+        ),
         (Ridge, "estimator is the class Ridge: give an estimator, such as"),
         (StandardScaler(), r"estimator is StandardScaler\(\): give an estimator"),
         (3, "estimator is 3: give an estimator"),

@@ -29,6 +29,13 @@ class Recipe:
     kind: type
     parameters: Mapping[str, Any]  # None, bool, int, float, str, lists and tuples of these, other recipes
 
+    def __post_init__(self) -> None:
+        if self.parameters.get("memory") is not None:
+            raise InputError(
+                f"memory of {self.kind.__name__} is {self.parameters['memory']!r:.80}: leave it out, as a cache on "
+                "disk is read with pickle"
+            )
+
     @classmethod
     def of(cls, estimator: Any, name: str) -> Self:
         """Return the recipe of a regressor; refuse one whose forecasts could not be made again. `name` is for errors.
