@@ -1,11 +1,12 @@
 """Auto: samples a second on one core beside LightGBM, the cost of further horizons, the first and the second run of a
-table, many streams, what it loses on random walks, and what is known ahead, beside the true model.
+table, many streams, what it loses on random walks, what is known ahead beside the true model, and its error with a
+member that is LightGBM (`refit`).
 
 The tables are synthetic: hourly, with a season of a day, and processes that streams share. LightGBM is that of
 `braided study --suite forecasting`, on one thread, with ten refits; it is left out where it is not installed
 (`pip install 'braided[peers]'`). Runs are processes of their own, as a user would start them.
 
-    python benchmarks/auto.py [--part speed horizons first many walks known]
+    python benchmarks/auto.py [--part speed horizons first many walks known refit] [--panels us-incomes] [--horizon 24]
 """
 
 import argparse
@@ -21,11 +22,17 @@ from time import perf_counter
 import numpy as np
 
 import braided as bd
+from braided.forecasting.auto import AutoEngine
+from braided.suite.own import placed
+from braided.suite.panels import suite_panels
 from braided.suite.past import Past, cuts_of
+from braided.suite.peers.progress import silent
+from braided.suite.run import find_suite_method, horizons_of
+from braided.suite.scores import Cell, ratios
 from braided.tables import Panel
 
 REPEATS = 3
-PARTS = ("speed", "horizons", "first", "many", "walks", "known")
+PARTS = ("speed", "horizons", "first", "many", "walks", "known", "refit")
 
 
 def table(streams, rounds, seed=0):
@@ -165,6 +172,40 @@ def errors_on_sales(horizon, seed):
     return np.array(rows)
 
 
+def refit(names, longest):
+    if find_spec("lightgbm") is None or find_spec("sklearn") is None:
+        print("LightGBM or scikit-learn is not installed: pip install 'braided[peers]' scikit-learn")
+        return
+    print("RMSE over that of no change at the same horizon, values after the first fifth, mean over the streams\n")
+    print("| panel | rounds ahead | LightGBM, direct | Auto | Auto with Refit(LightGBM) | its error over LightGBM's |")
+    print("|---|---|---|---|---|---|")
+    peer = find_suite_method("lightgbm")
+    for panel in suite_panels(names):
+        horizons = horizons_of(panel, longest)
+        auto, with_refit = (errors_of_auto(panel, horizons, members) for members in (None, members_with_refit()))
+        for place, h in enumerate(horizons):
+            past = Past(panel, cuts_of(len(panel.times)), h)
+            direct = Cell(ratios(past, peer.forecast(past, 1, silent).forecasts)).error
+            errors = f"{direct:.4f} | {auto[place]:.4f} | {with_refit[place]:.4f} | {with_refit[place] / direct:.3f}"
+            print(f"| {panel.name} | {h} | {errors} |", flush=True)
+
+
+def members_with_refit():
+    from lightgbm import LGBMRegressor
+
+    from braided.suite.peers.lightgbm import SAMPLES_PER_LEAF, SETTINGS, TREES
+
+    peer = LGBMRegressor(n_estimators=TREES, min_child_samples=SAMPLES_PER_LEAF, random_state=0, **SETTINGS)
+    return (bd.Defaults(), bd.Refit(peer))
+
+
+def errors_of_auto(panel, horizons, members):
+    engine = AutoEngine(bd.Auto(members, horizon=horizons[-1]))
+    made = engine.advance(panel.times, panel.values, panel.tasks)
+    pasts = [Past(panel, cuts_of(len(panel.times)), h) for h in horizons]
+    return [Cell(ratios(past, placed(past, made))).error for past in pasts]
+
+
 def in_own_process(streams, rounds):
     command = [sys.executable, __file__, "--part", "one", "--streams", str(streams), "--rounds", str(rounds)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -180,11 +221,14 @@ def one(streams, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", nargs="+", choices=[*PARTS, "one"], default=PARTS)
+    parser.add_argument("--panels", nargs="*", default=())
+    parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=500)
     options = parser.parse_args()
     for part in options.part:
-        one(options.streams, options.rounds) if part == "one" else globals()[part]()
+        given = {"one": (options.streams, options.rounds), "refit": (options.panels, options.horizon)}
+        globals()[part](*given.get(part, ()))
         print()
 
 

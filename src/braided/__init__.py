@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from braided.features import Scale as Scale
     from braided.forecaster import Forecaster as Forecaster
     from braided.forecasting.auto import Auto as Auto
+    from braided.forecasting.auto import Defaults as Defaults
+    from braided.forecasting.auto import Refit as Refit
     from braided.forgetting import Directional as Directional
     from braided.forgetting import Drift as Drift
     from braided.forgetting import Exponential as Exponential
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
 _HOMES = {  # where public names come from; modules come from themselves
     "evaluation": "Evaluation evaluate",
     "forecaster": "Forecaster",
-    "forecasting.auto": "Auto",
+    "forecasting.auto": "Auto Defaults Refit",
     "errors": "BraidedError FileError InputError NumericalError",
     "features": "ELM Lags Scale",
     "forgetting": "Directional Drift Exponential HalfLife Restore",

@@ -69,7 +69,7 @@ class Forecaster:
     sharing, compare
         Whether streams learn from each other; whether a mixture that shares nothing runs along, to compare with.
     members
-        What Auto mixes, instead of its own members.
+        What Auto mixes, instead of its own members; `bd.Defaults()` stands for these: [bd.Defaults(), bd.Refit(…)].
     """
 
     def __init__(

@@ -46,7 +46,7 @@ from braided.forecasting import (
     Trial,
     Units,
 )
-from braided.forecasting.auto import Auto, Member, Seasons
+from braided.forecasting.auto import Auto, Member, Recipe, Seasons
 from braided.forgetting import Directional, Drift, Exponential, HalfLife, Restore
 from braided.graph import TaskGraph
 from braided.kernels import Kernel
@@ -202,6 +202,8 @@ def _pack(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, Engine):
         kind = {} if isinstance(value, LearnerEngine) else {"engine": type(value).__name__}
         return {"forecaster": _pack(value.dump(), arrays)} | kind
+    if isinstance(value, Recipe):
+        return {"estimator": value.dump()}
     if isinstance(value, Member):
         return {"member": type(value).__name__, "value": _pack(_fields(value), arrays)}
     raise FileError(f"{value!r} can't be saved: of kernels, feature maps and policies, only those of braided can")
@@ -237,6 +239,8 @@ class _Unpacker:
             if "engine" in tree:
                 return _named(Engine, tree["engine"]).restore(dumped)
             return LearnerEngine.restore(_engine_from_2(dumped) if self._version == 2 else dumped)
+        if "estimator" in tree:
+            return Recipe.restore(tree["estimator"])
         value = self.unpack(tree["value"])
         if "member" in tree:
             return _named(Member, tree["member"])(**value)

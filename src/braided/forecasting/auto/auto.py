@@ -25,7 +25,8 @@ class Auto:
     Parameters
     ----------
     members
-        What to mix besides the rules; by default what suits the number of streams and their seasons.
+        What to mix besides the rules; by default what suits the number of streams and their seasons, which
+        `Defaults()` stands for among other members.
     seasons
         Lengths in rounds, such as (7, 365.25), or () for none; by default those of the clock, such as day and week
         where steps are shorter than a day, or those that are found where times are whole numbers.

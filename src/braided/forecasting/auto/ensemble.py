@@ -8,7 +8,8 @@ ensemble starts with; it then learns these rounds like all later ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self, TypeGuard, final
+from dataclasses import replace
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
@@ -21,13 +22,14 @@ from braided.forecasting.auto.auto import LONGEST_HORIZON, Auto
 from braided.forecasting.auto.horizons import Came, Horizons, Later, restored_mixture
 from braided.forecasting.auto.members import (
     RULE_NAMES,
-    LinearRunner,
+    Linear,
     Member,
     Rounds,
     Runner,
     as_forecasts,
     default_members,
     insist_members,
+    with_defaults,
 )
 from braided.forecasting.auto.seasons import HOUR, Seasons
 from braided.forecasting.auto.surroundings import Stretch
@@ -40,6 +42,7 @@ from braided.validate import LARGEST_COUNT, count, insist_numbers
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
 LEARNERS_PRIOR = 150.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
 NO_CHANGE_PRIOR = 0.2  # of "no change": on a random walk nothing is better, and little else is as good
+MOST_GIVEN = 0.5  # of the weight at the start, to members with a weight of their own
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 NUMBERS_AT_ONCE = 10_000_000  # features, gains and forecasts that are in memory together
 FEATURES_OF_SAMPLE = 200  # at most, roughly
@@ -61,19 +64,24 @@ class Made(NamedTuple):
         return np.concatenate([self.forecast[None], self.later.mean])
 
 
-def looks_ahead(runner: Runner) -> TypeGuard[LinearRunner]:
-    """Whether a member also forecasts the rounds after the next."""
-    return isinstance(runner, LinearRunner) and runner.followers is not None
+def prior_of(names: list[str], n_learners: int, n_rounds: int, own: Mapping[str, float]) -> Floats:
+    """Return the weights at the start of learners, and the rules after them; some learners have weights of their own.
 
-
-def prior_of(names: list[str], n_learners: int, n_rounds: int) -> Floats:
-    """Return the weights at the start of learners, and the rules after them."""
+    >>> prior_of(["a", "b", "no change"], 2, 150, {"b": 0.1}).round(3)
+    array([0.36, 0.1 , 0.54])
+    """
     prior, rest = np.empty(len(names)), 1.0 - NO_CHANGE_PRIOR
-    share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_learners else 0.0
-    prior[:n_learners] = rest * share / max(n_learners, 1)
+    given = np.array([own.get(name, 0.0) for name in names])
+    n_others = n_learners - int(np.count_nonzero(given))
+    share = n_rounds / (n_rounds + LEARNERS_PRIOR) if n_others else 0.0
+    prior[:n_learners] = rest * share / max(n_others, 1)
     prior[n_learners:] = rest * (1.0 - share) / (len(names) - n_learners)
     prior[names.index(NO_CHANGE)] += NO_CHANGE_PRIOR
-    return prior
+    if not given.any():
+        return prior
+    total = float(given.sum())
+    used = min(total, MOST_GIVEN)
+    return np.where(given > 0.0, given * (used / total), prior * (1.0 - used))
 
 
 @final
@@ -119,7 +127,7 @@ class Ensemble:
             is_short = seasons.is_dated and seasons.step <= HOUR
             n_alike, sizes = views[0].alike.shape[1], (views[0].are_few, n_streams >= MANY_STREAMS)
             defaults = default_members(len(seasons.lengths), is_short, n_alike, *sizes, sharing, n_known > 0)
-            members = defaults if auto.members is None else auto.members
+            members = with_defaults(auto.members, defaults)
             if not sharing:
                 members = [one for one in (member.alone() for member in members) if one is not None]
             if not auto.robust:
@@ -135,9 +143,14 @@ class Ensemble:
         learns = True, True
         if before is not None:
             learns = False, not ensemble._take_weights(before)
-        size = ensemble.rounds_at_once
-        for first in range(0, n_rounds, size):
-            ensemble.advance(head.rows(slice(first, first + size)), learns_weights=learns)
+        size, first = ensemble.rounds_at_once, 0
+        are_used = learns[0] or (learns[1] and ensemble.horizons is not None)
+        kept = n_rounds - horizon + 1  # forecasts made from here on are learned later
+        while first < n_rounds:
+            is_needed = are_used or first >= kept
+            end = min(first + size, n_rounds if is_needed else kept)
+            ensemble.advance(head.rows(slice(first, end)), learns_weights=learns, are_needed=is_needed)
+            first = end
         ensemble.used[:] = 0.0
         return ensemble
 
@@ -153,7 +166,7 @@ class Ensemble:
         if self.horizons is not None:
             inputs = self.horizons.X.shape[3] + 2 * self.horizons.plan.shape[3]
             numbers += self.horizons.n * 2 * (inputs + len(self.horizons.names))
-            numbers += sum(runner.learner.gain_size for runner in self.runners[0].values() if looks_ahead(runner))
+            numbers += sum(runner.numbers_ahead for runner in self.runners[0].values() if runner.looks_ahead)
         return max(NUMBERS_AT_ONCE // (numbers * max(self.n_streams, 1)), 1)
 
     @property
@@ -172,18 +185,18 @@ class Ensemble:
         return sum(map(len, self.runners))
 
     def _horizons(self, horizon: int) -> Horizons:
-        followed = {name: runner.member.is_robust for name, runner in self.runners[0].items() if looks_ahead(runner)}
-        return Horizons(
-            horizon, self.n_streams, self.seasons, followed, self.sharing, self.views[0].are_few, self.n_planned
-        )
+        followed = {name: runner.is_robust for name, runner in self.runners[0].items() if runner.looks_ahead}
+        kind = self.sharing, self.views[0].are_few, self.n_planned
+        return Horizons(horizon, self.n_streams, self.seasons, followed, *kind)
 
     def _prefer_learners(self, n_rounds: int) -> None:
         """Set the weights at the start: the more rounds learners have learned, the more weight they share."""
-        self.mixture.prior[:] = prior_of(self.names, self.n_learners, n_rounds)
+        own = {member.name: member.prior for member in self.members if member.prior}
+        self.mixture.prior[:] = prior_of(self.names, self.n_learners, n_rounds, own)
         if self.horizons is not None:
             n_learners = len(self.horizons.followed) + len(self.horizons.members)
             for mixture in self.horizons.mixtures:
-                mixture.prior[:] = prior_of(self.horizons.names, n_learners, n_rounds)
+                mixture.prior[:] = prior_of(self.horizons.names, n_learners, n_rounds, own)
 
     def _take_weights(self, before: Self) -> bool:
         """Go on with the weights of an ensemble with the same members and streams, or fewer streams.
@@ -199,8 +212,13 @@ class Ensemble:
 
     # Rounds --------------------------------------------------------------------------------------------------------
 
-    def advance(self, rounds: Stretch, learns_weights: tuple[bool, bool] = (True, True)) -> Made:
-        """Forecast each round before it is learned; weights, too, or not: of the next round, and of those after it."""
+    def advance(
+        self, rounds: Stretch, learns_weights: tuple[bool, bool] = (True, True), are_needed: bool = True
+    ) -> Made:
+        """Forecast each round before it is learned; weights, too, or not: of the next round, and of those after it.
+
+        Forecasts that are not needed may be missing.
+        """
         calendar, targets, self.positions = self._calendar(rounds)
         given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
         described = [view.describe(calendar, rounds.values, given, *targets[view.horizon > 1]) for view in self.views]
@@ -208,7 +226,8 @@ class Ensemble:
         came = None
         if self.horizons is not None:
             came = self.horizons.came(levels, plain.last, rounds.is_after_gap)
-        changes, followed = self._forecasts(described, calendar, rounds, False, came)
+        far = targets[True][1].X if came is not None else None
+        changes, followed = self._forecasts(described, rounds, calendar, far, came, are_needed)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
         if learns_weights[0]:  # from every value, after a missing one too
@@ -223,7 +242,8 @@ class Ensemble:
         calendar, targets, _ = self._calendar(rounds)
         given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
         described = [view.describe_next(calendar, given, *targets[view.horizon > 1]) for view in self.views]
-        changes, followed = self._forecasts(described, calendar, rounds, True, None)
+        far = targets[True][1].X if self.horizons is not None else None
+        changes, followed = self._forecasts(described, rounds, calendar, far, None, is_next=True)
         mixed = self._mixed(*changes.shape)._replace(by_stream=self.used.copy())
         unchanged = Mixture(*(array.copy() for array in self.mixture))
         mix_inplace(unchanged, changes, described[0].y, mixed)
@@ -254,7 +274,14 @@ class Ensemble:
         return Made(forecast, view.outward(last), changes, mixed.weights, Later(mean, naive))
 
     def _forecasts(
-        self, described: list[Described], calendar: Calendar, stretch: Stretch, is_next: bool, came: Came | None
+        self,
+        described: list[Described],
+        rounds: Stretch,
+        calendar: Calendar,
+        far: Floats | None,
+        came: Came | None,
+        are_needed: bool = True,
+        is_next: bool = False,
     ) -> tuple[Floats, dict[str, Floats]]:
         """Return what all members and rules forecast (n, T, K), as changes of the plain levels.
 
@@ -263,21 +290,30 @@ class Ensemble:
         plain = described[0]
         made: list[Floats] = []
         followed: dict[str, Floats] = {}
-        place = self.seasons.phases(calendar.phase), stretch.is_day_off.astype(np.int64)
-        is_planned = stretch.planned.is_known
+        place = self.seasons.phases(calendar.phase), rounds.is_day_off.astype(np.int64), rounds.planned.is_known
+        n = len(rounds.stamps)
+        looking = () if self.horizons is None else self.horizons.followed
+        before = {one.after for one in self.members if isinstance(one, Linear)}  # what others learn the residuals of
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}
+            moments = self.seasons.moments(rounds.targets[:, : view.horizon])
+            later = np.empty((0, *known.y.shape, 0)) if far is None or view.horizon == 1 else far[:, -n:]
             for name, runner in runners.items():
-                rounds = Rounds(known.X, known.y, known.scale, *place, is_planned, self.rounds, forecasts)
+                given = Rounds(known.X, known.y, known.scale, *place, self.rounds, forecasts, moments, later)
+                if not are_needed and name not in before:
+                    given = replace(given, are_needed=False)
                 if is_next:
-                    changes = runner.forecast(rounds)
-                    if self.horizons is not None and looks_ahead(runner):
-                        followed[name] = runner.forecast_ahead(rounds)
-                elif came is not None and looks_ahead(runner):
-                    changes, followed[name] = runner.progressive_ahead(rounds, came.changes)
+                    changes = runner.forecast(given)
+                    if name in looking:
+                        followed[name] = runner.forecast_ahead(given)
+                elif came is not None and name in looking:
+                    changes, followed[name] = runner.progressive_ahead(given, came.changes)
                 else:
-                    changes = runner.progressive(rounds)
+                    changes = runner.progressive(given)
                 forecasts[name] = as_forecasts(changes, known.y.shape, f"member {name!r}")
+                if name in followed:
+                    shape = (view.horizon - 1, *known.y.shape)
+                    followed[name] = as_forecasts(followed[name], shape, f"member {name!r}")
             if view.is_asinh:
                 inward = self.views[0].inward
                 forecasts = {

@@ -98,19 +98,40 @@ class Rounds:
     is_planned: Flags  # (n, T) whether all that is planned is known
     first: int  # number of the first round
     forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
+    moments: Floats  # (n, H, K) what the clock says of each round and of those after it
+    far: Floats  # (H − 1, n, T, K) features as of later rounds, as `_compiled.targets` lists them
+    are_needed: bool = True  # whether forecasts are used; if not, those of a member may be NaN
+
+    def part(self, first: int, end: int) -> Rounds:
+        """Return some of the rounds, in order."""
+        here = np.s_[first:end]
+        arrays = {
+            name: getattr(self, name)[here]
+            for name in ("X", "y", "scale", "phases", "days_off", "is_planned", "moments")
+        }
+        forecasts = {name: made[here] for name, made in self.forecasts.items()}
+        return replace(self, **arrays, first=self.first + first, forecasts=forecasts, far=self.far[:, here])
 
     def one(self, i: int) -> Rounds:
         """Return one of the rounds."""
-        here = np.s_[i : i + 1]
-        arrays = {name: getattr(self, name)[here] for name in ("X", "y", "scale", "phases", "days_off", "is_planned")}
-        forecasts = {name: made[here] for name, made in self.forecasts.items()}
-        return Rounds(**arrays, first=self.first + i, forecasts=forecasts)
+        return self.part(i, i + 1)
 
 
 class Runner(ABC):
-    """A member at work."""
+    """A member at work.
+
+    One that `looks_ahead` also forecasts the rounds after the next, by `forecast_ahead`, and learns them by
+    `learn_ahead`, or does both in `progressive_ahead`.
+    """
 
     breakdowns: int = 0
+    is_robust: bool = True  # whether wild values have little weight
+    numbers_ahead: int = 0  # kept of each sample while rounds are forecast together
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether it also forecasts the rounds after the next."""
+        return False
 
     @abstractmethod
     def forecast(self, rounds: Rounds) -> Floats:
@@ -140,6 +161,35 @@ class Runner(ABC):
             self.learn(rounds.one(i))
         return made
 
+    def forecast_ahead(self, rounds: Rounds) -> Floats:
+        """Return forecasts (H − 1, 1, T) for h = 2 … H, as changes from the last known level; NaN where there is none.
+
+        Known is what is known of one round before it comes.
+        """
+        raise NotImplementedError(f"{type(self).__name__} looks ahead: it needs forecast_ahead")
+
+    def learn_ahead(self, rounds: Rounds, changes: Floats) -> None:
+        """Learn changes (H − 1, 1, T) over the last h = 2 … H rounds, of which the round given is the last.
+
+        They are NaN where a level is missing, or a gap lies between. They belong to forecasts made h − 1 rounds ago.
+        """
+        raise NotImplementedError(f"{type(self).__name__} looks ahead: it needs learn_ahead")
+
+    def progressive_ahead(self, rounds: Rounds, changes: Floats) -> tuple[Floats, Floats]:
+        """Return forecasts of each round (n, T) and of later ones (H − 1, n, T), each made before its round is learned.
+
+        `changes` (H − 1, n, T) are those that `learn_ahead` learns.
+        """
+        made, later = np.empty_like(rounds.y), np.empty_like(changes)
+        name = type(self).__name__
+        for i in range(len(made)):
+            one, here = rounds.one(i), np.s_[:, i : i + 1]
+            made[i] = as_forecasts(self.forecast(one), (1, made.shape[1]), name)[0]
+            later[here] = as_forecasts(self.forecast_ahead(one), changes[here].shape, name)
+            self.learn(one)
+            self.learn_ahead(one, changes[here])
+        return made, later
+
 
 def as_forecasts(made: Any, shape: tuple[int, ...], name: str) -> Floats:
     """Return a member's forecasts as numbers of this shape, NaN where absurdly large; refuse anything else."""
@@ -166,6 +216,11 @@ class Member(ABC):
         """The scale on which it sees the values."""
         return "plain"
 
+    @property
+    def prior(self) -> float:
+        """Its weight at the start; with 0, the default, it has an equal part of the weight of all learners."""
+        return 0.0
+
     @abstractmethod
     def start(self, start: Start) -> Runner:
         """Return the member at work, before the first round."""
@@ -180,6 +235,18 @@ class Member(ABC):
     def plain(self) -> Member:
         """Return this member with full weight for wild values; itself if it always gives them that."""
         return self
+
+
+@final
+@dataclass(frozen=True)
+class Defaults(Member):
+    """All members that Auto would choose itself, in their place among others."""
+
+    name: str = "defaults"
+
+    def start(self, start: Start) -> Runner:
+        """Refuse: others take its place before anything starts."""
+        raise InputError("Defaults stands for other members, and does not start itself")
 
 
 @final
@@ -244,6 +311,12 @@ class LinearRunner(Runner):
         self.residuals = np.zeros((RESIDUAL_LAGS, n_streams))
         self.learner = self._learner(start.graph, len(self.columns) + more)
         self.followers = self._followers(start.horizon - 1, n_streams) if member.looks_ahead else None
+        self.is_robust, self.numbers_ahead = member.is_robust, self.learner.gain_size
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether its filters have gains, which those of later rounds share."""
+        return self.followers is not None
 
     def _learner(self, graph: TaskGraph, d: int) -> Learner:
         member, n_streams = self.member, graph.n_tasks
@@ -392,6 +465,15 @@ def insist_members(members: tuple[Any, ...]) -> None:
         before = {other.name for other in members[:place] if other.on == member.on}
         if isinstance(member, Linear) and member.after and member.after not in before:
             raise InputError(f"{member.name} follows {member.after!r}: put that before it, on the same scale")
+
+
+def with_defaults(members: tuple[Member, ...] | None, defaults: tuple[Member, ...]) -> tuple[Member, ...]:
+    """Return members with the default ones in the place of `Defaults`; the default ones if there are no others."""
+    if members is None:
+        return defaults
+    expanded = tuple(one for member in members for one in (defaults if isinstance(member, Defaults) else (member,)))
+    insist_members(expanded)
+    return expanded
 
 
 def default_members(

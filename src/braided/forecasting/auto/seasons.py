@@ -146,6 +146,19 @@ class Seasons:
             back[:, :, s] = rounds_back(known, places, wanted - more * length)
         return Targets(back[:, 1:], phase)
 
+    def moments(self, stamps: Ints) -> Floats:
+        """Return what the clock says of local times (…, K): the phase of each season, and what these leave out.
+
+        Where steps are shorter than a day, that is the day of the week and of the year.
+        """
+        positions = self.positions(stamps)
+        columns: list[Floats | Ints] = [positions % length for length in self.lengths]
+        if self.is_dated and self.step < DAY:
+            days = stamps.astype("datetime64[us]").astype("datetime64[D]")
+            into_year = days - days.astype("datetime64[Y]").astype("datetime64[D]")
+            columns += [(days.astype(np.int64) + MONDAY) % 7, into_year.astype(np.int64)]
+        return np.stack(columns, axis=-1, dtype=np.float64) if columns else np.empty((*stamps.shape, 0))
+
     def _season_ago(self, positions: Floats, length: float) -> tuple[Floats, Ints]:
         """Return the positions a season before, and the bins of the phases."""
         if length == YEAR_DAYS and self.step == DAY and self.is_dated:  # a year of days follows the dates
