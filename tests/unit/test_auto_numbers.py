@@ -33,7 +33,8 @@ def rounds_of_three(n=60):
     before = rng.normal(size=(n, 3))
     before[7, 1] = np.nan
     given = rng.uniform(0.5, 3.0, (n, 3)), np.arange(n) % PHASES, rng.integers(0, 2, n), np.ones((n, 3), bool)
-    return Start(GRAPH, groups, ALIKE, PHASES), Rounds(X, y, *given, first=0, forecasts={"before": before})
+    ahead = {"moments": np.empty((n, 1, 0)), "far": np.empty((0, n, 3, 0)), "plan": np.empty((0, n, 3, 0))}
+    return Start(GRAPH, groups, ALIKE, PHASES), Rounds(X, y, *given, first=0, forecasts={"before": before}, **ahead)
 
 
 def filters_of(member):
@@ -168,9 +169,9 @@ def catch(monkeypatch):
     """A list that takes what each ensemble is given and makes, apart from the rounds that are learned again."""
     advance, caught = Ensemble.advance, []
 
-    def catching(self, rounds, learns_weights=None):
-        if learns_weights is not None:
-            return advance(self, rounds, learns_weights)
+    def catching(self, rounds, **again):
+        if again:
+            return advance(self, rounds, **again)
         made = advance(self, rounds)
         caught.append((self.sharing, rounds, made, self.views[0].units.scale.copy()))
         return made

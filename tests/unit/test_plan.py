@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 
 import braided as bd
 from braided.errors import FileError, InputError
@@ -188,6 +189,24 @@ def test_where_nothing_is_known_the_members_without_a_plan_forecast():
     assert errors[1] == pytest.approx(errors[2], rel=0.05)  # a member that never forecasts has had a weight
     assert untold.unplanned.min() > 0
     assert not told.unplanned[:1].any()
+
+
+def test_a_regressor_sees_the_plan_and_needs_it():
+    times, values, tasks, plan = promoted()
+    rules = Auto((bd.Refit(Ridge(10.0, random_state=0), every=50),), horizon=H, sharing=True)
+    told = AutoEngine(rules, n_extras=1, n_known=1)
+    made = told.advance(times[:-1], values[:-1], tasks, plan[:-1])
+    blind = AutoEngine(rules).advance(times[:-1], values[:-1], tasks)
+    for h in range(1, H + 1):
+        scored = (made.times > times[100]) & (made.horizons == h)
+        errors = [np.mean((one.actual - one.forecast)[scored] ** 2) for one in (made, blind)]
+        assert errors[0] < 0.9 * errors[1], h
+    without = told.ahead()
+    told.look_ahead(times[-1:], plan[-1:], tasks)
+    told_one = told.ahead()
+    is_next = without.horizons == 1
+    assert (without.forecast[is_next] != told_one.forecast[is_next]).all()
+    np.testing.assert_array_equal(without.forecast[~is_next], told_one.forecast[~is_next])  # nothing is known of these
 
 
 def test_it_is_said_how_much_is_not_known():

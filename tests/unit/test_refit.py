@@ -228,7 +228,7 @@ def test_defaults_stand_for_the_members_of_auto():
         (StandardScaler(), r"estimator is StandardScaler\(\): give an estimator"),
         (3, "estimator is 3: give an estimator"),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else type(one).__name__,
 )
 def test_estimators_that_can_not_be_built_again_are_refused(estimator, said):
     with pytest.raises(bd.InputError, match=said):

@@ -223,18 +223,18 @@ class Ensemble:
         given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
         described = [view.describe(calendar, rounds.values, given, *targets[view.horizon > 1]) for view in self.views]
         plain, levels = described[0], self.views[0].inward(rounds.values)
-        came = None
+        came, far = None, None
         if self.horizons is not None:
             came = self.horizons.came(levels, plain.last, rounds.is_after_gap)
-        far = targets[True][1].X if came is not None else None
+            far = targets[True][1].X, rounds.planned.later_features()
         changes, followed = self._forecasts(described, rounds, calendar, far, came, are_needed)
         self.rounds += len(rounds.stamps)
         mixed = self._mixed(*changes.shape)
         if learns_weights[0]:  # from every value, after a missing one too
             mix_inplace(self.mixture, changes, levels - plain.last, mixed)
         later = None
-        if self.horizons is not None and came is not None:
-            later = self.horizons.advance(*targets[True], rounds.planned, followed, came, learns_weights[1])
+        if self.horizons is not None and came is not None and far is not None:
+            later = self.horizons.advance(*targets[True], far[1], followed, came, learns_weights[1])
         return self._made(plain.last, changes, mixed, later)
 
     def ahead(self, rounds: Stretch) -> Made:
@@ -242,12 +242,14 @@ class Ensemble:
         calendar, targets, _ = self._calendar(rounds)
         given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
         described = [view.describe_next(calendar, given, *targets[view.horizon > 1]) for view in self.views]
-        far = targets[True][1].X if self.horizons is not None else None
+        far = None if self.horizons is None else (targets[True][1].X, rounds.planned.later_features())
         changes, followed = self._forecasts(described, rounds, calendar, far, None, is_next=True)
         mixed = self._mixed(*changes.shape)._replace(by_stream=self.used.copy())
         unchanged = Mixture(*(array.copy() for array in self.mixture))
         mix_inplace(unchanged, changes, described[0].y, mixed)
-        later = None if self.horizons is None else self.horizons.forecast(*targets[True], rounds.planned, followed)
+        later = None
+        if self.horizons is not None and far is not None:
+            later = self.horizons.forecast(*targets[True], far[1], followed)
         return self._made(described[0].last, changes, mixed, later)
 
     def _calendar(self, rounds: Stretch) -> tuple[Calendar, dict[bool, tuple[Targets, Far]], Floats]:
@@ -278,7 +280,7 @@ class Ensemble:
         described: list[Described],
         rounds: Stretch,
         calendar: Calendar,
-        far: Floats | None,
+        far: tuple[Floats, Floats] | None,  # features as of later rounds, and what is known ahead of these
         came: Came | None,
         are_needed: bool = True,
         is_next: bool = False,
@@ -297,9 +299,10 @@ class Ensemble:
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}
             moments = self.seasons.moments(rounds.targets[:, : view.horizon])
-            later = np.empty((0, *known.y.shape, 0)) if far is None or view.horizon == 1 else far[:, -n:]
+            nothing = np.empty((0, *known.y.shape, 0))
+            later = (nothing, nothing) if far is None or view.horizon == 1 else (far[0][:, -n:], far[1])
             for name, runner in runners.items():
-                given = Rounds(known.X, known.y, known.scale, *place, self.rounds, forecasts, moments, later)
+                given = Rounds(known.X, known.y, known.scale, *place, self.rounds, forecasts, moments, *later)
                 if not are_needed and name not in before:
                     given = replace(given, are_needed=False)
                 if is_next:

@@ -33,7 +33,7 @@ from braided.errors import InputError
 from braided.forecasting.auto.members import ROBUST
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.clipping import Clipping
-from braided.forecasting.plan import PLAN_FEATURES, Planned, is_any_missing
+from braided.forecasting.plan import PLAN_FEATURES, is_any_missing
 from braided.forecasting.units import LARGEST_LEVEL
 from braided.types import Flags, Floats, Ints
 from braided.validate import LARGEST_COUNT, insist_integers, insist_numbers
@@ -168,14 +168,14 @@ class Horizons:
         self,
         targets: Targets,
         far: Far,
-        planned: Planned,
+        plan: Floats,  # (H − 1, n, T, F) what is known ahead, NaN where it is not
         followed: dict[str, Floats],
         came: Came,
         learns_weights: bool,
     ) -> Later:
         """Forecast n rounds, and learn those whose target came."""
         self._clip(far, len(came.levels), learns=True)
-        plan = self._with_plan(planned)
+        plan = self._with_plan(plan)
         phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
         later, forecasts, means = self._mix(far, plan, phases, followed, came, learns_weights)
         self.X, self.plan, self.phases = far.X[:, -self.n :].copy(), plan[:, -self.n :].copy(), phases[-self.n :]
@@ -185,21 +185,17 @@ class Horizons:
         self.are_after_gap = np.append(self.are_after_gap, came.is_after_gap)[-self.n - 1 :]
         return later
 
-    def forecast(self, targets: Targets, far: Far, planned: Planned, followed: dict[str, Floats]) -> Later:
+    def forecast(self, targets: Targets, far: Far, plan: Floats, followed: dict[str, Floats]) -> Later:
         """Forecast from one round on, and learn nothing."""
         self._clip(far, 1, learns=False)
         phases = np.concatenate([self.phases, self.seasons.phases(targets.phase[:, 1:])])
         unknown = np.full((self.n, 1, self.n_streams), np.nan)
         nothing = Came(unknown[0], unknown[0], np.zeros(1, np.bool_), unknown, unknown)
-        plan = self._with_plan(planned)
-        return self._mix(far, plan, phases, followed, nothing, learns_weights=False)[0]
+        return self._mix(far, self._with_plan(plan), phases, followed, nothing, learns_weights=False)[0]
 
-    def _with_plan(self, planned: Planned) -> Floats:
+    def _with_plan(self, plan: Floats) -> Floats:
         """Return what is known ahead of the last rounds, and of these (H − 1, m + n, T, F)."""
-        plan = continued(self.plan, len(planned.rows))
-        if plan.shape[3]:
-            plan[:, self.n :] = planned.later_features()
-        return plan
+        return np.concatenate([self.plan, plan], axis=1)
 
     def _clip(self, far: Far, n: int, learns: bool) -> None:
         streams = np.tile(np.arange(self.n_streams), n)

@@ -100,6 +100,7 @@ class Rounds:
     forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
     moments: Floats  # (n, H, K) what the clock says of each round and of those after it
     far: Floats  # (H − 1, n, T, K) features as of later rounds, as `_compiled.targets` lists them
+    plan: Floats  # (H − 1, n, T, K) what is known ahead of these (`Planned.later_features`), NaN where not all is
     are_needed: bool = True  # whether forecasts are used; if not, those of a member may be NaN
 
     def part(self, first: int, end: int) -> Rounds:
@@ -110,7 +111,8 @@ class Rounds:
             for name in ("X", "y", "scale", "phases", "days_off", "is_planned", "moments")
         }
         forecasts = {name: made[here] for name, made in self.forecasts.items()}
-        return replace(self, **arrays, first=self.first + first, forecasts=forecasts, far=self.far[:, here])
+        far, plan = self.far[:, here], self.plan[:, here]
+        return replace(self, **arrays, first=self.first + first, forecasts=forecasts, far=far, plan=plan)
 
     def one(self, i: int) -> Rounds:
         """Return one of the rounds."""

@@ -36,7 +36,7 @@ from braided.graph import TaskGraph, TaskKey
 from braided.types import Floats
 from braided.validate import LARGEST_COUNT, count, insist_kinds
 
-FEATURES = (*OWN, *NEAR, *MEAN, "seasons", "phases", "known", "waves")
+FEATURES = (*OWN, *NEAR, *MEAN, "seasons", "phases", "known", "waves")  # and "planned"
 PRIOR = 0.2  # of all weight, as much as that of "no change"; with less, a short history ends before it is trusted
 FIRST_FIT, STEP = 20, 1.25  # the round of the first fit, and how much later each is than the one before
 LEAST_SAMPLES = 20
@@ -112,13 +112,18 @@ class RefitRunner(Runner):
 
     def __init__(self, member: Refit, start: Start) -> None:
         self.member, self.horizon, self.is_robust = member, start.horizon, member.is_robust
-        self.columns = start.columns(*FEATURES)
+        self.columns, self.planned = start.columns(*FEATURES), start.columns("planned")
         self.n_streams = start.graph.n_tasks
         self.parts: list[Samples] = []
         self.first = self.rounds = 0  # the number of the first round kept, and of the next one
         self.fitted = 0  # the round before which the models were fitted
         self.models: list[Any] = [None] * start.horizon
         self.is_tried, self.is_broken = np.zeros((2, start.horizon), np.bool_)  # since then
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of the next round that are kept."""
+        return len(self.columns) + 1 + len(self.planned)
 
     @property
     def looks_ahead(self) -> bool:
@@ -162,9 +167,13 @@ class RefitRunner(Runner):
         return made
 
     def _samples(self, rounds: Rounds, changes: Floats | None) -> Samples:
-        """Return rounds as they are kept; of features as of later rounds, only those that are not of the next one."""
-        X = np.concatenate([rounds.X[:, :, self.columns], rounds.scale[:, :, None]], axis=2)
-        far = rounds.far[:, :, :, FAR_FEATURES:]
+        """Return rounds as they are kept; of features as of later rounds, only those that are not of the next one.
+
+        What is known ahead is NaN where not all of it is.
+        """
+        planned = np.where(rounds.is_planned[:, :, None], rounds.X[:, :, self.planned], np.nan)
+        X = np.concatenate([rounds.X[:, :, self.columns], rounds.scale[:, :, None], planned], axis=2)
+        far = np.concatenate([rounds.far[:, :, :, FAR_FEATURES:], rounds.plan], axis=3)
         came = np.empty((0, *rounds.y.shape)) if changes is None else np.concatenate([rounds.y[None], changes])
         return Samples(single(X, LARGEST_INPUT), single(far, LARGEST_INPUT), rounds.moments, came)
 
@@ -187,7 +196,10 @@ class RefitRunner(Runner):
         self._fit(self.member.last_fit(number), horizons)
         for place, k in enumerate(horizons):
             if self.models[k] is not None and not self.is_broken[k]:
-                made[place], reason = forecasts_of(self.models[k], samples.inputs(k), number, self.member.name)
+                inputs = samples.inputs(k)
+                sees_all = ~np.isnan(inputs).any(axis=2)
+                said, reason = forecasts_of(self.models[k], np.nan_to_num(inputs), number, self.member.name)
+                made[place] = np.where(sees_all, said, np.nan)
                 if learns and reason:
                     self._break(k, reason)
         return made
@@ -243,5 +255,5 @@ class RefitRunner(Runner):
         if len(self.parts) != (self.rounds > 0):
             raise InputError(f"{self.member.name!r} keeps no rounds, or rounds that it has not learned")
         for part in self.parts:
-            part.insist_like(self.rounds - self.first, self.n_streams, self.horizon, len(self.columns) + 1)
+            part.insist_like(self.rounds - self.first, self.n_streams, self.horizon, self.n_features)
         self.is_broken = broken

@@ -17,7 +17,7 @@ AXES = {"far": 1, "came": 1}  # the axis of the rounds, where it is not the firs
 class Samples(NamedTuple):
     """n rounds in order."""
 
-    X: Floats  # (n, T, d) features, in single precision
+    X: Floats  # (n, T, d) features, in single precision; NaN where something is not known ahead, as in `far`
     far: Floats  # (H − 1, n, T, f) those as of later rounds, in single precision
     moments: Floats  # (n, H, K) what the clock says of each round and of those after it
     came: Floats  # (H, n, T) changes over the last 1, 2, … H rounds, NaN where there is none
@@ -35,11 +35,11 @@ class Samples(NamedTuple):
         return np.concatenate([self.X, *self.far[k - 1 : k], moments, streams], axis=2, dtype=np.float64)
 
     def known(self, k: int) -> tuple[Floats, Floats]:
-        """Return inputs (m, …) and the changes (m,) that came, k rounds after the next."""
+        """Return inputs (m, …) that are all known, and the changes (m,) that came, k rounds after the next."""
         n = max(len(self.X) - k, 0)
-        y = self.came[k, len(self.X) - n :]
-        there = ~np.isnan(y)
-        return self.part(0, n).inputs(k)[there], y[there]
+        X, y = self.part(0, n).inputs(k), self.came[k, len(self.X) - n :]
+        there = ~np.isnan(y) & ~np.isnan(X).any(axis=2)
+        return X[there], y[there]
 
     def with_stream(self) -> Samples:
         """Return them with one more stream, of which nothing is known."""
@@ -62,7 +62,7 @@ class Samples(NamedTuple):
         for name, shape in {"X": (n, n_streams, d), "far": (horizon - 1, n, n_streams, f)}.items():
             if getattr(self, name).dtype != np.float32:
                 raise InputError(f"{name} of samples is not in single precision")
-            insist_numbers(getattr(self, name).astype(np.float64), name, shape)
+            insist_numbers(getattr(self, name).astype(np.float64), name, shape, missing=True)
         insist_numbers(self.moments, "moments", (n, horizon, K))
         insist_numbers(self.came, "changes that came", (horizon, n, n_streams), missing=True)
 
