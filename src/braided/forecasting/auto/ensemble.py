@@ -19,15 +19,14 @@ from braided._compiled.panel import ROUNDS, Calendar, Described
 from braided._compiled.targets import Far, Targets
 from braided.errors import InputError
 from braided.forecasting.auto.auto import LONGEST_HORIZON, Auto
+from braided.forecasting.auto.defaults import default_members
 from braided.forecasting.auto.horizons import Came, Horizons, Later, restored_mixture
 from braided.forecasting.auto.members import (
     RULE_NAMES,
-    Linear,
     Member,
     Rounds,
     Runner,
     as_forecasts,
-    default_members,
     insist_members,
     with_defaults,
 )
@@ -295,7 +294,7 @@ class Ensemble:
         place = self.seasons.phases(calendar.phase), rounds.is_day_off.astype(np.int64), rounds.planned.is_known
         n = len(rounds.stamps)
         looking = () if self.horizons is None else self.horizons.followed
-        before = {one.after for one in self.members if isinstance(one, Linear)}  # what others learn the residuals of
+        before = {one.after for one in self.members}  # whose forecasts others need
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}
             moments = self.seasons.moments(rounds.targets[:, : view.horizon])

@@ -30,7 +30,7 @@ from braided._compiled.mixture import COMMON_SHARE, RATE, SEEN, Mixture, fresh_m
 from braided._compiled.mixture import delayed_inplace as mix_inplace
 from braided._compiled.targets import FAR_OF_OTHERS, FAR_RULES, Far, Targets
 from braided.errors import InputError
-from braided.forecasting.auto.members import ROBUST
+from braided.forecasting.auto.linear import ROBUST
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.clipping import Clipping
 from braided.forecasting.plan import PLAN_FEATURES, is_any_missing

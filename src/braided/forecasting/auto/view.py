@@ -22,7 +22,8 @@ from braided._compiled.panel import (
 from braided._compiled.targets import Far, Targets, describe_targets_inplace
 from braided._compiled.targets import progressive_inplace as describe_rounds_inplace
 from braided.errors import InputError
-from braided.forecasting.auto.members import Start, with_blank_row
+from braided.forecasting.auto.linear import with_blank_row
+from braided.forecasting.auto.members import Start
 from braided.forecasting.auto.seasons import Seasons
 from braided.forecasting.clipping import Clipping
 from braided.forecasting.units import LARGEST_FLOAT, Units
