@@ -19,7 +19,8 @@ import numpy as np
 
 from braided.errors import InputError, NumericalError
 from braided.forecasting import Clock, Engine, Forecasts, LiveRounds, Plan
-from braided.forecasting.auto.engine import HEADS, AutoEngine
+from braided.forecasting.auto import AutoEngine
+from braided.forecasting.auto.schedule import HEADS
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.printable import counted

@@ -26,12 +26,15 @@ from braided.forecasting.auto.auto import Auto
 from braided.forecasting.auto.copies import find_copies
 from braided.forecasting.auto.ensemble import MANY_STREAMS, Ensemble, Made
 from braided.forecasting.auto.first_rounds import FirstRounds, Part
+from braided.forecasting.auto.local_clock import LocalClock
 from braided.forecasting.auto.newcomers import LONGEST_WAIT, Newcomers
 from braided.forecasting.auto.pending import Given, Pending
+from braided.forecasting.auto.schedule import ALONE, HEADS, HEADS_OF_MANY, LATER, SCORED_FROM
 from braided.forecasting.auto.seasons import Seasons
-from braided.forecasting.auto.surroundings import HOLIDAY_COLUMNS, Stretch, Surroundings
-from braided.forecasting.clock import DAY, NEVER, Clock
-from braided.forecasting.curve import BINS, Curve
+from braided.forecasting.auto.sound import insist_sound
+from braided.forecasting.auto.surroundings import Stretch, Surroundings
+from braided.forecasting.clock import Clock
+from braided.forecasting.curve import Curve
 from braided.forecasting.detection import detect_seasons
 from braided.forecasting.engine import MADE_BY_HAND, Engine
 from braided.forecasting.forecasts import Forecasts
@@ -39,21 +42,13 @@ from braided.forecasting.origin import Origin
 from braided.forecasting.plan import Plan
 from braided.forecasting.record import MODEL, NO_CHANGE, Record
 from braided.forecasting.units import LARGEST_FLOAT, LARGEST_LEVEL, Units, without_too_large
-from braided.forecasting.zones import local_stamps, utc_stamps
 from braided.graph import TaskGraph, TaskKey, listed, task_keys
 from braided.printable import counted
 from braided.types import Flags, Floats, Ints
-from braided.validate import LARGEST_COUNT, count, insist_integers, insist_kinds, insist_numbers, numbers
+from braided.validate import LARGEST_COUNT, count, insist_kinds, numbers
 
-HEADS = (5, 20, 100, 200)  # rounds on which everything is measured again
-HEADS_OF_MANY = (5, 20, 100)
-SCORED_FROM = 20  # rounds
 LEAST_VALUES = 2  # at a head, or a tenth of its rounds if that is more
 SILENT_AFTER = 11  # rounds without a value
-SEASONAL = "seasonal naive"  # the contender of later rounds: the value a season before, or the last one
-LATER = (MODEL, NO_CHANGE, SEASONAL)
-ALONE = "without sharing"  # the contender
-ONE_FILTER = "own past"  # the member that is one filter per stream
 
 
 @final
@@ -325,7 +320,7 @@ class AutoEngine(Engine):
     def _measure(self) -> None:
         """Measure units, similar streams and seasons on the first rounds, and let all members learn these again."""
         head = self._head.whole(len(self.columns))
-        self._clock = self._measured_clock(head.stamps)
+        self._clock = self._local_clock.measured(self._times(head.stamps))
         if self.rounds <= HEADS[-1]:  # the clock knows better now which steps are too long
             self.gaps = self.irregular = 0
             self._count_steps(head.stamps, int(head.stamps[0]))
@@ -425,7 +420,7 @@ class AutoEngine(Engine):
             self._add_scores(values, rows, found, given, made, alone)
         self._count(stamps)
         if 1 < self.rounds < HEADS[0]:
-            self._clock = self._measured_clock(self._head.stamps)
+            self._clock = self._local_clock.measured(self._times(self._head.stamps))
         self._samples += int(there.sum())
         self._quiet = np.where(there.any(axis=0), np.argmax(there[::-1], axis=0), self._quiet + n)
         self._newcomers.take_up(values)
@@ -478,36 +473,20 @@ class AutoEngine(Engine):
     def _stretch(self, stamps: Ints, values: Floats, extras: Floats, before: int) -> Stretch:
         """Return rounds as the ensemble takes them; `before` is the time of the round before."""
         times = np.append(before, stamps)
-        expected = self._expected(stamps, self.auto.horizon)
+        clock = self._local_clock
+        expected = clock.ahead(stamps, self.auto.horizon)
         tasks = [self.columns[place] for place in self.places]
         plan = self.plan.table(tasks), self.plan.rows_of(expected, self._clock.step)
-        local = self._local(times), self._local(expected.ravel()).reshape(expected.shape)
+        local = clock.local(times), clock.local(expected)
         return self._surroundings.stretch(times, *local, values, extras, plan, self._clock, self.is_dated)
 
-    def _local(self, stamps: Ints) -> Ints:
-        """Return times on the clock that seasons follow."""
-        return stamps if self._zone is None else local_stamps(stamps, self._zone)
-
     @property
-    def _zone(self) -> str | None:
-        """The time zone to which times are converted, if they are in UTC."""
-        return self.auto.timezone if self.is_dated and self.origin.is_utc else None
-
-    def _measured_clock(self, stamps: Ints) -> Clock:
-        """Measure steps; days and longer ones on the local clock, as some days have 23 or 25 hours."""
-        clock = Clock.measure(self._times(stamps))
-        return clock if clock.step < DAY else Clock.measure(self._times(self._local(stamps)))
+    def _local_clock(self) -> LocalClock:
+        """The clock, and the zone to which times are converted if they are in UTC."""
+        return LocalClock(self._clock, self.auto.timezone if self.is_dated and self.origin.is_utc else None)
 
     def _after(self, stamp: int) -> int:
-        return int(self._expected(np.array([stamp]), 2)[0, 1])
-
-    def _expected(self, stamps: Ints, n: int) -> Ints:
-        """Return times, and when the n − 1 rounds after each are expected (…, n)."""
-        if self._zone is None or self._clock.step < DAY or n == 1:
-            return self._clock.ahead(stamps, n)
-        local = self._clock.ahead(self._local(stamps), n)[..., 1:]
-        after = utc_stamps(local.ravel(), self._zone).reshape(local.shape)
-        return np.concatenate([stamps[..., None], after], axis=-1)
+        return int(self._local_clock.ahead(np.array([stamp]), 2)[0, 1])
 
     # Forecasting ---------------------------------------------------------------------------------------------------
 
@@ -519,7 +498,7 @@ class AutoEngine(Engine):
         forecast = self._outward(np.where(self._has_changed, forecast, self._last), self.places)
         widths, offsets = self._pending.ahead(self._unit)
         k, columns = np.nonzero(~np.isnan(forecast))
-        times, unknown = self._expected(stamps, self.horizon)[0][k], np.full(len(k), np.nan)
+        times, unknown = self._local_clock.ahead(stamps, self.horizon)[0][k], np.full(len(k), np.nan)
         middle, zero = forecast[k, columns], np.zeros(len(k))
         given = widths[k, columns], k + 1, offsets[k, :, columns]
         return self._forecasts(times, columns, unknown, middle, zero, *given)
@@ -579,69 +558,7 @@ class AutoEngine(Engine):
 
     def _insist_sound(self) -> None:
         super()._insist_sound()
-        n, n_extras = len(self.columns), self._n_extras
-        count(self._samples, "samples", least=0, most=LARGEST_COUNT)
-        insist_integers(self.unplanned, "unplanned", (self.horizon,), 0, LARGEST_COUNT)
-        insist_integers(self._quiet, "quiet", (n,), 0, LARGEST_COUNT)
-        insist_numbers(self._last, "last values", (n,), missing=True)
-        if np.shape(self._has_changed) != (n,) or self._has_changed.dtype != np.bool_:
-            raise InputError("it is not known of each stream whether it has changed")
-        insist_numbers(self._last_extras, "last extras", (n, n_extras), missing=True)
-        later = self.horizon - 1
-        kinds = [isinstance(one, Record) and (len(one.scale), one.contenders) for one in self.later_records]
-        if kinds != [(n, LATER)] * later:
-            raise InputError(f"there are {len(kinds)} records of later rounds, or of other streams: {later} are due")
-        for one in self.later_records:
-            self._insist_levels(one)
-        insist_numbers(self._surroundings.units, "units of the extras", (2, n_extras))
-        insist_integers(self.places, "places", (len(self.places),), 0, n - 1)
-        if self.rounds and not NEVER < self.first_stamp <= self.last_stamp:
-            raise InputError(f"{self.rounds} rounds were learned, and none has a time")
-        self._insist_sound_ensembles()
-        since = self.rounds % HEADS[-1]
-        kept = 0 if self._is_measured else min(self.rounds - since, LONGEST_WAIT) + since
-        self._head.insist_sound(kept, self.last_stamp, n, n_extras)
-        self._newcomers.insist_sound({*range(n)} - {*self.places.tolist()}, self.rounds, self._is_measured)
-
-    def _insist_sound_ensembles(self) -> None:
-        one, other = self.ensemble, self.alone
-        is_inside = 0 if one is None else one.n_streams
-        if len({*self.places.tolist()}) != is_inside or is_inside != len(self.places):
-            raise InputError("the places are not those of the streams of the ensemble")
-        if (other is not None) != (one is not None and self.auto.compares):
-            raise InputError("there is an ensemble to compare with, or none, but should not")
-        if other is not None and (other.n_streams != is_inside or other.sharing):
-            raise InputError("the ensemble to compare with is of other streams, or shares")
-        has_holidays, n_known = self.is_dated and self.auto.holidays is not None, self.n_known
-        given = (self._n_extras - n_known + HOLIDAY_COLUMNS * has_holidays, 2 * n_known), n_known + has_holidays
-        for ensemble, horizon in ((one, self.auto.horizon), (other, 1)):
-            if ensemble is None:
-                continue
-            if any((tuple(view.n_given), ensemble.n_planned) != given for view in ensemble.views):
-                raise InputError("an ensemble has learned from other columns than those there are")
-            if ensemble.views[0].horizon != horizon:
-                raise InputError(f"an ensemble forecasts {ensemble.views[0].horizon} rounds ahead, not {horizon}")
-        names = [NO_CHANGE] if one is None or self.rounds < SCORED_FROM else one.names
-        expected = (MODEL, *([ALONE] if other and names != [NO_CHANGE] else []), *names)
-        if self.record.contenders != expected:
-            raise InputError(f"the record is of {self.record.contenders!r:.200}, the engine of {expected!r:.200}")
-        self._insist_sound_report()
-
-    def _insist_sound_report(self) -> None:
-        """Refuse weights or copies that do not belong to the streams, members and rounds."""
-        insist_kinds(self, weights=Curve | None, copies=tuple)
-        count(self.measured_on, "measured_on", least=0, most=self.rounds)
-        count(self.n_measured, "n_measured", least=0, most=len(self.places))
-        copies = [
-            count(place, "place of a copy", least=0, most=len(self.columns) - 1) for one in self.copies for place in one
-        ]
-        if len({*copies}) < len(copies):
-            raise InputError("a stream is a copy twice")
-        n_scored = 0 if self.weights is None else self.weights.rounds
-        if self.weights is not None and self.ensemble is not None:
-            insist_numbers(self.weights.sums, "weights", (BINS, len(self.ensemble.names)))
-        if n_scored != self.record.rounds:
-            raise InputError(f"there are weights of {n_scored} rounds, and errors of {self.record.rounds}")
+        insist_sound(self)
 
     def in_words(self) -> str:
         """Say what is mixed, and which seasons there are."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braided.forecasting.auto import AutoEngine
-from braided.forecasting.auto.engine import ALONE, ONE_FILTER, SCORED_FROM, SEASONAL
+from braided.forecasting.auto.schedule import ALONE, ONE_FILTER, SCORED_FROM, SEASONAL
 from braided.forecasting.clock import NEVER
 from braided.forecasting.record import MODEL, NO_CHANGE
 from braided.methods import AUTO, METHODS, Method
