@@ -17,10 +17,10 @@ from braided.types import Ints, Times
 class LocalClock:
     """A clock, and the zone to which times are converted; None if they are local already, or no dates.
 
-    >>> days = np.array(["2024-10-05T14", "2024-10-06T13", "2024-10-07T13"], "datetime64[h]")     # UTC
-    >>> melbourne = LocalClock(Clock(), "Australia/Melbourne")     # where midnight comes an hour earlier from then on
-    >>> clock = LocalClock(melbourne.measured(days), "Australia/Melbourne")
-    >>> clock.ahead(as_stamps(days[:1]), 3).view("datetime64[us]").astype("datetime64[h]").tolist() == [days.tolist()]
+    >>> nights = ["2024-10-03T14", "2024-10-04T14", "2024-10-05T14", "2024-10-06T13", "2024-10-07T13"]    # in UTC
+    >>> midnights = np.array(nights, "datetime64[h]")     # in Melbourne, where one night is an hour shorter
+    >>> clock = LocalClock(LocalClock(Clock(), "Australia/Melbourne").measured(midnights), "Australia/Melbourne")
+    >>> clock.ahead(as_stamps(midnights[:1]), 5).view("datetime64[us]").tolist() == [midnights.tolist()]
     True
     """
 
