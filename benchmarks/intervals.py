@@ -75,7 +75,7 @@ def rows_of(panel, horizon):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("panels", nargs="*", help="names of embedded panels; by default all, unless there is --data")
+    parser.add_argument("panels", nargs="*", help="names of panels that come with braided; by default all, unless there is --data")
     parser.add_argument("--data", nargs="*", default=[], help="files")
     parser.add_argument("--horizon", type=int, default=max(HORIZONS))
     given = parser.parse_args()
@@ -83,7 +83,7 @@ def main():
     print("".join(f" below q{level} | loss / symmetric |" for level in LEVELS))
     print("|" + "---|" * (6 + 2 * len(LEVELS)))
     warnings.simplefilter("ignore", RuntimeWarning)  # means of streams without values
-    for name in given.panels + given.data or EMBEDDED:
+    for name in given.panels + given.data or [*EMBEDDED, "synthetic"]:
         panel = open_panel(name)
         for h, shares, ratio, levels in rows_of(panel, given.horizon):
             cells = [*(f"{100 * share:.1f}" for share in shares), f"{ratio:.3f}"]
