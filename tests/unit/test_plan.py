@@ -13,6 +13,7 @@ from braided.errors import FileError, InputError
 from braided.forecasting import Plan, joined
 from braided.forecasting.auto import Auto, AutoEngine, Linear
 from braided.forecasting.plan import MOST_ROUNDS, Planned
+from braided.report import in_words
 from braided.state import dumps, loads
 from tests.auto import OWN, TIED, in_pieces, same, times_of
 
@@ -187,8 +188,11 @@ def test_where_nothing_is_known_the_members_without_a_plan_forecast():
     errors = [np.mean((one.actual - one.forecast)[scored] ** 2) for one in (made, without, plain)]
     assert errors[0] < 0.7 * errors[1]
     assert errors[1] == pytest.approx(errors[2], rel=0.05)  # a member that never forecasts has had a weight
-    assert untold.unplanned.min() > 0
-    assert not told.unplanned[:1].any()
+    assert (untold.unplanned[0] == untold.unplanned[1]).all()
+    assert told.unplanned[0, 0] == 0
+    said = "Not known ahead: what is known ahead, for 100.0 % 1 round ahead and 100.0 % 5 rounds ahead of the forecasts"
+    assert said in "\n".join(in_words(untold))
+    assert "Not known ahead" not in "\n".join(in_words(told))
 
 
 def test_a_regressor_sees_the_plan_and_needs_it():
@@ -279,7 +283,7 @@ def test_plans_of_other_columns_are_refused():
         lambda engine: setattr(engine, "plan", Plan.none(2)),
         lambda engine: setattr(engine, "_n_extras", 3),
         lambda engine: setattr(engine.ensemble, "n_planned", 0),
-        lambda engine: setattr(engine, "unplanned", np.zeros(H + 1, np.int64)),
+        lambda engine: setattr(engine, "unplanned", np.zeros((2, H + 1), np.int64)),
         lambda engine: setattr(engine.ensemble.horizons, "plan", engine.ensemble.horizons.plan[1:]),
         lambda engine: engine.plan.stamps.__setitem__(0, 2**62),
         lambda engine: engine.plan.values.__setitem__(0, np.inf),

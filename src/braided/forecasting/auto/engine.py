@@ -85,7 +85,8 @@ class AutoEngine(Engine):
             raise InputError(f"auto is a {type(auto).__name__}: give bd.Auto()")
         self.auto, self._n_extras = auto, count(n_extras, "n_extras", least=0)
         self.plan = Plan.none(count(n_known, "n_known", least=0, most=n_extras))
-        self.unplanned: Ints = np.zeros(auto.horizon, np.int64)  # forecasts made without all that should be known
+        # Forecasts by horizon: those made without all that should be known ahead, and all
+        self.unplanned: Ints = np.zeros((2, auto.horizon), np.int64)
         super().__init__((), np.empty(0), coverage, origin, (MODEL, NO_CHANGE))
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
@@ -265,6 +266,12 @@ class AutoEngine(Engine):
             first = int(self._head.stamps[0]) if self._head.parts else self.last_stamp + 1
             self.plan = self.plan.between(first, self.last_stamp)
 
+    @property
+    def known_columns(self) -> str:
+        """The names of what is known ahead, in words."""
+        columns = self.origin.columns
+        return "what is known ahead" if columns is None else listed(columns.features[-self.n_known :])
+
     def plan_in_words(self) -> str:
         """Say for how many of the next forecasts what should be known ahead is not."""
         if not self.n_known or self.ensemble is None:
@@ -272,11 +279,9 @@ class AutoEngine(Engine):
         unknown = self._next().planned.unknown
         if not unknown.any():
             return ""
-        columns = self.origin.columns
-        names = ["what is known ahead"] if columns is None else list(columns.features[-self.n_known :])
         first, total = int(np.argmax(unknown > 0)) + 1, self.horizon * len(self.places)
         return (
-            f"{listed(names)}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of them "
+            f"{self.known_columns}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of them "
             f"{counted(first, 'round')} ahead; these are made without"
         )
 
@@ -402,7 +407,7 @@ class AutoEngine(Engine):
         if self.ensemble is not None:
             stretch = self._stretch(stamps, values[:, places], known[:, places], before)
             made = self.ensemble.advance(stretch)
-            self.unplanned += stretch.planned.unknown
+            self.unplanned += np.stack([stretch.planned.unknown, np.full(self.horizon, n * len(places))])
             alone = None if self.alone is None else self.alone.advance(stretch)
             forecast[:, :, places], naive[1:, :, places] = made.forecasts, made.later.naive
             self.breakdowns = self.ensemble.breakdowns

@@ -142,7 +142,19 @@ class AutoReport(EngineReport):
         listed = [equated(group) for group in groups[:COPIES_IN_SENTENCE]]
         more = len(groups) - len(listed)
         said = f"Copies of each other: {'; '.join(listed)}" + f"; and {counted(more, 'more group')}" * (more > 0)
-        return [said + "."] * bool(groups) + super()._trouble()
+        return [said + "."] * bool(groups) + self._unplanned() + super()._trouble()
+
+    def _unplanned(self) -> list[str]:
+        """Say how often what should be known ahead was not."""
+        engine = self.engine
+        missing, total = engine.unplanned
+        if not engine.n_known or not missing.any():
+            return []
+        shares = [
+            f"{100.0 * missing[k] / total[k]:.1f} % {counted(k + 1, 'round')} ahead" for k in (0, engine.horizon - 1)
+        ]
+        said = " and ".join(dict.fromkeys(shares))
+        return [f"Not known ahead: {engine.known_columns}, for {said} of the forecasts, which were made without."]
 
     def _unforecast(self) -> list[str]:
         return []
@@ -196,8 +208,10 @@ class AutoReport(EngineReport):
         }
 
     def python(self, model: str = '"model.braided"') -> str:
-        """Return the Python that loads the model as a `Forecaster`, which takes no further columns."""
-        return super().python(model) if self.engine.n_extras else PYTHON.replace("MODEL", model)
+        """Return the Python that loads the model as a `Forecaster`, which takes no columns but those known ahead."""
+        if self.engine.n_extras > self.engine.n_known:
+            return super().python(model)
+        return PYTHON.replace("MODEL", model)
 
     # Tables and facts ----------------------------------------------------------------------------------------------
 
