@@ -281,8 +281,8 @@ class AutoEngine(Engine):
             return ""
         first, total = int(np.argmax(unknown > 0)) + 1, self.horizon * len(self.places)
         return (
-            f"{self.known_columns}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of them "
-            f"{counted(first, 'round')} ahead; these are made without"
+            f"{self.known_columns}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of "
+            f"them {counted(first, 'round')} ahead; these are made without"
         )
 
     # Learning ------------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLEAR_GAIN = 2.0  # per cent: more is not called about the same, even where it could be chance
+UNPLANNED_FROM = 0.02  # share of the forecasts; the last rounds of a table lack what follows them
 COPIES_IN_SENTENCE = 4  # groups
 CARRIERS_SHOWN = 3  # members of a stream
 COLUMN_OF = {ONE_FILTER: "one filter", ALONE: "unshared"}
@@ -147,13 +148,11 @@ class AutoReport(EngineReport):
     def _unplanned(self) -> list[str]:
         """Say how often what should be known ahead was not."""
         engine = self.engine
-        missing, total = engine.unplanned
-        if not engine.n_known or not missing.any():
+        missing = engine.unplanned[0] / np.maximum(engine.unplanned[1], 1)
+        if not engine.n_known or missing.max() < UNPLANNED_FROM:
             return []
-        shares = [
-            f"{100.0 * missing[k] / total[k]:.1f} % {counted(k + 1, 'round')} ahead" for k in (0, engine.horizon - 1)
-        ]
-        said = " and ".join(dict.fromkeys(shares))
+        ends = dict.fromkeys((0, engine.horizon - 1))
+        said = " and ".join(f"{100.0 * missing[k]:.1f} % {counted(k + 1, 'round')} ahead" for k in ends)
         return [f"Not known ahead: {engine.known_columns}, for {said} of the forecasts, which were made without."]
 
     def _unforecast(self) -> list[str]:
