@@ -245,7 +245,8 @@ def use(model):
         use_forecaster(model)
     else:
         use_learner(model)
-    assert repr(loads(dumps(model))) == repr(model)
+    if not getattr(model, "_is_torn", False):  # else a forged number has stopped an update midway
+        assert repr(loads(dumps(model))) == repr(model)
 
 
 def allowed(call, *arguments, **named):

@@ -242,15 +242,15 @@ class EngineReport:
             gains = (*summary.gains, 100.0 * (1.0 - means["to_single"]))
             columns.append(Column("", "gain, %", [signed(value) for value in gains]))
         held = (*summary.coverage, means["coverage"])
-        columns.append(Column("", "in interval, %", [number(100.0 * value, ".1f") for value in held]))
+        columns.append(Column("interval", "holds, %", [number(100.0 * value, ".1f") for value in held]))
         losses = (*summary.pinball, means["pinball"])
-        columns.append(Column("", "its loss", [brief(value) for value in losses]))
+        columns.append(Column("interval", "loss", [brief(value) for value in losses]))
         by = summary.to_single if shares else summary.to_no_change
         ends = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
         note = (
             "RMSE in the units of the values. Errors over those of two baselines: below 1 is better. "
             f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
-            "Its loss: mean pinball loss of the interval's ends, where 1 is the stream's typical change. "
+            "Loss: mean pinball loss of the interval's ends, where 1 is the stream's typical change. "
             "Last row: all forecasts, and means over the streams."
         )
         made = errors_table(summary.tasks, columns, by, ends, most, note)
