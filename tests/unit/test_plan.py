@@ -12,7 +12,7 @@ import braided as bd
 from braided.errors import FileError, InputError
 from braided.forecasting import Plan, joined
 from braided.forecasting.auto import Auto, AutoEngine, Linear
-from braided.forecasting.plan import MOST_ROUNDS, Planned
+from braided.forecasting.plan import ROUNDS_KEPT_AHEAD, Planned
 from braided.state import dumps, loads
 from tests.auto import OWN, TIED, in_pieces, same, times_of
 
@@ -107,12 +107,12 @@ def test_a_plan_far_ahead_is_forgotten():
     times, values, tasks, plan = promoted(30)
     forecaster = engine()
     forecaster.advance(times, values, tasks, plan)
-    later = times[-1] + np.arange(1, MOST_ROUNDS + 500)
+    later = times[-1] + np.arange(1, ROUNDS_KEPT_AHEAD + 500)
     nothing = np.full((len(later), len(tasks)), np.nan)
     for _ in range(3):
         forecaster.advance(later, nothing, tasks, np.ones((*nothing.shape, 1)))
         forecaster.look_ahead(later, np.ones((*nothing.shape, 1)), tasks)
-    assert len(forecaster.plan.stamps) <= MOST_ROUNDS + 30
+    assert len(forecaster.plan.stamps) <= ROUNDS_KEPT_AHEAD + 30
     assert forecaster.rounds == 30
 
 
