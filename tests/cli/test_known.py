@@ -87,13 +87,13 @@ def test_what_is_known_may_come_with_the_table_or_with_forecast(frame, monkeypat
     assert whole[0] == 0
     assert whole[2] == ""
     blind = called(monkeypatch, capsys, "forecast", "past/model.braided", "--format", "csv")
-    assert "'promotion': not known for 12 forecasts of 12, the first of them 1 round ahead" in blind[2]
+    assert "'promotion': not known for 12 of 12 forecasts, the first of them 1 round ahead" in blind[2]
     assert blind[1] != whole[1]
     told = called(monkeypatch, capsys, "forecast", "past/model.braided", "--future", "future.csv", "--format", "csv")
     assert told == whole
     frame[-2 * 3 :].to_csv("rows.csv", index=False)
     rows = called(monkeypatch, capsys, "forecast", "past/model.braided", "rows.csv", "--format", "csv")
-    assert "not known for 9 forecasts of 12" in rows[2]
+    assert "not known for 9 of 12 forecasts" in rows[2]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_that_something_is_not_known_is_said_once(frame):
     for number, row in enumerate(rows[:90], 1):
         live.feed(line_of(row, row.sales), number)
     assert [text for text in said if "not known" in text] == [
-        "'promotion': not known for 12 forecasts of 12, the first of them 1 round ahead; these are made without "
+        "'promotion': not known for 12 of 12 forecasts, the first of them 1 round ahead; these are made without it "
         "(said once)"
     ]
 

@@ -20,13 +20,15 @@ def forecast(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value say "
-            "what is known of rounds to come."
+            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value "
+            "are the plan for rounds to come (see --known of `run`)."
         ),
     ] = None,
     future: Annotated[
         list[str] | None,
-        typer.Option(help="A file of what is known of rounds to come, with no column of values; may be repeated."),
+        typer.Option(
+            help="A file with the plan: what is known ahead of rounds to come, without values; may be repeated."
+        ),
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Where to save the model after it has learned them.")] = None,
     form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Output format.")] = "table",

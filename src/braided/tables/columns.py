@@ -41,7 +41,7 @@ class Columns(NamedTuple):
     form: Literal["long", "wide"]
     guessed: bool  # at least one of them
     tasks: tuple[str, ...] = ()  # the streams of a wide table
-    known: tuple[str, ...] = ()  # of the features, the last ones: known ahead
+    known: tuple[str, ...] = ()  # the last of the features: those that are known ahead
 
     @classmethod
     def restore(cls, saved: Mapping[str, Any]) -> Columns:
@@ -51,7 +51,7 @@ class Columns(NamedTuple):
         if not all(isinstance(name, str) for name in (*columns.features, *columns.tasks)):
             raise InputError("the columns of a table are not names")
         if columns.known != columns.features[len(columns.features) - len(columns.known) :]:
-            raise InputError("the columns known ahead are not the last of the features")
+            raise InputError("the columns that are known ahead are not the last of the features")
         return columns
 
     def describe(self) -> str:

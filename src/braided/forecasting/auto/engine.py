@@ -90,7 +90,7 @@ class AutoEngine(Engine):
             raise InputError(f"auto is a {type(auto).__name__}: give bd.Auto()")
         self.auto, self._n_extras = auto, count(n_extras, "n_extras", least=0)
         self.plan = Plan.none(count(n_known, "n_known", least=0, most=n_extras))
-        self.unplanned: Ints = np.zeros(auto.horizon, np.int64)  # forecasts made without all that should be known
+        self.unplanned: Ints = np.zeros(auto.horizon, np.int64)  # number made without knowing everything, by horizon
         super().__init__((), np.empty(0), coverage, origin, (MODEL, NO_CHANGE))
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
@@ -239,7 +239,7 @@ class AutoEngine(Engine):
     # What is known ahead -------------------------------------------------------------------------------------------
 
     def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
-        """Take in what is known of later rounds, as `Engine.look_ahead` says."""
+        """Add to the plan what is known of later rounds, as `Engine.look_ahead` says."""
         if not self.n_known:
             super().look_ahead(times, known, tasks)
         self._insist_whole()
@@ -265,13 +265,13 @@ class AutoEngine(Engine):
                 self._forget_plan()
 
     def _forget_plan(self) -> None:
-        """Forget what is not needed any more, and what lies too far ahead."""
+        """Forget rows that are no longer needed, and rows too far ahead."""
         if len(self.plan.stamps):
             first = int(self._head.stamps[0]) if self._head.parts else self.last_stamp + 1
             self.plan = self.plan.between(first, self.last_stamp)
 
     def plan_in_words(self) -> str:
-        """Say for how many of the next forecasts what should be known ahead is not."""
+        """Say how many of the next forecasts are made without knowing everything."""
         if not self.n_known or self.ensemble is None:
             return ""
         unknown = self._next().planned.unknown
@@ -281,8 +281,8 @@ class AutoEngine(Engine):
         names = ["what is known ahead"] if columns is None else list(columns.features[-self.n_known :])
         first, total = int(np.argmax(unknown > 0)) + 1, self.horizon * len(self.places)
         return (
-            f"{listed(names)}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of them "
-            f"{counted(first, 'round')} ahead; these are made without"
+            f"{listed(names)}: not known for {unknown.sum()} of {counted(total, 'forecast')}, the first of them "
+            f"{counted(first, 'round')} ahead; these are made without it"
         )
 
     # Learning ------------------------------------------------------------------------------------------------------
@@ -559,7 +559,7 @@ class AutoEngine(Engine):
         if not isinstance(parts["auto"], Auto):
             raise InputError(f"auto is a {type(parts['auto']).__name__}")
         if not isinstance(dumped["plan"], Plan):
-            raise InputError("it is not known what is known ahead")
+            raise InputError(f"plan is a {type(dumped['plan']).__name__}")
         given = {name: parts[name] for name in ("n_extras", "coverage", "origin")}
         engine = cls(parts["auto"], n_known=dumped["plan"].n_known, **given)
         engine.plan = dumped["plan"]
@@ -618,7 +618,7 @@ class AutoEngine(Engine):
             if ensemble is None:
                 continue
             if any((tuple(view.n_given), ensemble.n_planned) != given for view in ensemble.views):
-                raise InputError("an ensemble has learned from other columns than those there are")
+                raise InputError("an ensemble has learned from different columns")
             if ensemble.views[0].horizon != horizon:
                 raise InputError(f"an ensemble forecasts {ensemble.views[0].horizon} rounds ahead, not {horizon}")
         names = [NO_CHANGE] if one is None or self.rounds < SCORED_FROM else one.names

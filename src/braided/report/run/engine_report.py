@@ -210,7 +210,7 @@ class EngineReport:
             f"Forecasts {self.not_scored} do not count.",
             **self._baselines(),
             "Interval": f"Should hold {coverage} of the values of each stream; its width adapts to the errors.",
-            **({"Quantile": "Below it should be a share of the values: its level."} if self.engine.levels else {}),
+            **({"Quantile": "Should have a share of the values below it: its level."} if self.engine.levels else {}),
         }
 
     def _baselines(self) -> dict[str, str]:
@@ -244,13 +244,13 @@ class EngineReport:
         held = (*summary.coverage, means["coverage"])
         columns.append(Column("", "in interval, %", [number(100.0 * value, ".1f") for value in held]))
         losses = (*summary.pinball, means["pinball"])
-        columns.append(Column("", "its loss", [brief(value) for value in losses]))
+        columns.append(Column("", "interval loss", [brief(value) for value in losses]))
         by = summary.to_single if shares else summary.to_no_change
         ends = ("largest gain", "smallest") if shares else ("smallest error over “no change”", "largest")
         note = (
             "RMSE in the units of the values. Errors over those of two baselines: below 1 is better. "
             f"{'Gain: how much less the error is than that of one filter per stream. ' * shares}"
-            "Its loss: mean pinball loss of the interval's ends, where 1 is the stream's typical change. "
+            "Interval loss: mean pinball loss of the interval's ends, where 1 is the stream's typical change. "
             "Last row: all forecasts, and means over the streams."
         )
         made = errors_table(summary.tasks, columns, by, ends, most, note)
@@ -261,7 +261,7 @@ class EngineReport:
         return Table("horizons", "Errors by horizon", "synchronous", ("Rounds ahead",), ())
 
     def quantiles(self) -> Table:
-        """Return how good the quantiles are; empty without any."""
+        """Return how good the quantiles are; empty without quantiles."""
         return Table("quantiles", "Quantiles", "synchronous", ("Level",), ())
 
     def tables(self) -> list[Table]:
