@@ -186,12 +186,10 @@ class Forecaster:
             if isinstance(engine, AutoEngine) and before is not None:
                 engine.plan = before
 
-    def _known(self, known: Any, shape: tuple[int, ...]) -> Floats | None:
+    def _known(self, known: Any, shape: tuple[int, ...]) -> Floats:
         """Return what is known ahead as an array of this shape with one more dimension, of columns."""
-        if known is None and self.known:
-            return np.full((*shape, len(self.known)), np.nan)
         if known is None:
-            return None
+            return np.full((*shape, len(self.known)), np.nan)
         given = numbers(known, "known")
         if given.shape == shape and len(self.known) == 1:
             given = given[..., None]
@@ -263,10 +261,10 @@ def _parsed(text: str) -> datetime:
         raise InputError(f"times holds {text!r}: give ISO 8601 dates, such as 2024-05-31T10:00") from error
 
 
-def _wide(times: Any, values: Floats, streams: Any, extras: Floats | None) -> tuple[Any, Floats, Any, Floats | None]:
+def _wide(times: Any, values: Floats, streams: Any, extras: Floats) -> tuple[Any, Floats, Any, Floats]:
     """Return long columns as rounds; a single stream is a column already."""
     if streams is None or isinstance(streams, str) or len(streams) == 1 != len(values):
-        return times, values[:, None], streams, None if extras is None else extras[:, None]
+        return times, values[:, None], streams, extras[:, None]
     names, places = np.unique(np.asarray(streams), return_inverse=True)
     if len(times) != len(values) or len(places) != len(values):
         raise InputError(f"times, values and streams have {len(times)}, {len(values)} and {len(places)} rows")
@@ -278,8 +276,6 @@ def _wide(times: Any, values: Floats, streams: Any, extras: Floats | None) -> tu
         when, who = rounds[place // len(names)], names.tolist()[place % len(names)]
         raise InputError(f"stream {who!r} has several values at {when}: give each once")
     table[rows, places] = values
-    more = None
-    if extras is not None:
-        more = np.full((*table.shape, extras.shape[1]), np.nan)
-        more[rows, places] = extras
+    more = np.full((*table.shape, extras.shape[1]), np.nan)
+    more[rows, places] = extras
     return rounds, table, names.tolist(), more

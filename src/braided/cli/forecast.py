@@ -38,7 +38,7 @@ def forecast(
     """Let a saved model learn newer rows, and print its forecasts of the next rounds."""
     from braided.forecasting.clock import time_in_words
     from braided.graph import listed
-    from braided.runs import learn, learn_ahead, load_forecaster
+    from braided.runs import learn, learn_known_ahead, load_forecaster
     from braided.state import save as save_model
 
     insist_folder(save)
@@ -56,7 +56,7 @@ def forecast(
             until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
             print(f"learned {counted(forecaster.rounds - before, 'round')}, up to {until}", file=sys.stderr)
         if future:
-            learn_ahead(forecaster, opt.open_table(future, sort_rows, **opt.columns_known_ahead(forecaster)))
+            learn_known_ahead(forecaster, opt.open_table(future, sort_rows, **opt.columns_known_ahead(forecaster)))
         if save is not None:
             save_model(forecaster, save)
     made = forecaster.ahead()

@@ -282,11 +282,11 @@ def open_table(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
 
 def columns_of(forecaster: Engine) -> dict[str, Any]:
     """Return the names of the columns that a model was learned from."""
-    known = forecaster.origin.columns
-    if known is None:
+    columns = forecaster.origin.columns
+    if columns is None:
         return Columns().names
-    named = {"time": known.time or None, "task": known.task, "value": known.value or None}
-    return named | {"features": known.features[: len(known.features) - len(known.known)], "known": known.known}
+    named = {"time": columns.time or None, "task": columns.task, "value": columns.value or None}
+    return named | {"features": columns.known_last, "known": columns.known}
 
 
 def columns_known_ahead(forecaster: Engine) -> dict[str, Any]:

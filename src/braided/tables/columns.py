@@ -54,6 +54,11 @@ class Columns(NamedTuple):
             raise InputError("the columns that are known ahead are not the last of the features")
         return columns
 
+    @property
+    def known_last(self) -> tuple[str, ...]:
+        """The other features, of which the last known values are used."""
+        return self.features[: len(self.features) - len(self.known)]
+
     def describe(self) -> str:
         """Describe them in a sentence."""
         rest = f"a column for each of {len(self.tasks)} streams"
@@ -61,8 +66,7 @@ class Columns(NamedTuple):
             rest = f"one stream, {self.tasks[0]!r}"
         if self.form == "long":
             rest = f"stream {self.task!r}, value {self.value!r}"
-        last = self.features[: len(self.features) - len(self.known)]
-        if last:
+        if last := self.known_last:
             rest += f", feature{'s' * (len(last) > 1)} {', '.join(map(repr, last))}"
         if self.known:
             rest += f", known ahead {', '.join(map(repr, self.known))}"

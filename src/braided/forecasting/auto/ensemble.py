@@ -219,7 +219,7 @@ class Ensemble:
         Forecasts that are not needed may be missing.
         """
         calendar, targets, self.positions = self._calendar(rounds)
-        given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
+        given = rounds.features()
         described = [view.describe(calendar, rounds.values, given, *targets[view.horizon > 1]) for view in self.views]
         plain, levels = described[0], self.views[0].inward(rounds.values)
         came, far = None, None
@@ -239,7 +239,7 @@ class Ensemble:
     def ahead(self, rounds: Stretch) -> Made:
         """Forecast one round, whose values are not known yet, and those after it, and learn nothing."""
         calendar, targets, _ = self._calendar(rounds)
-        given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
+        given = rounds.features()
         described = [view.describe_next(calendar, given, *targets[view.horizon > 1]) for view in self.views]
         far = None if self.horizons is None else (targets[True][1].X, rounds.planned.later_features())
         changes, followed = self._forecasts(described, rounds, calendar, far, None, is_next=True)

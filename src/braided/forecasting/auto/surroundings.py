@@ -30,6 +30,10 @@ class Stretch(NamedTuple):
     is_day_off: Flags  # (n,) weekends and holidays
     targets: Ints  # (n, H) local times of each round and of those after it, as they are expected
 
+    def features(self) -> Floats:
+        """Return the features that the caller gives (n, T, E + 2 P): as known last, holidays, and known ahead."""
+        return np.concatenate([self.given, self.planned.features()], axis=2)
+
     def rows(self, which: slice) -> Stretch:
         """Return some of the rounds."""
         arrays = {name: array[which] for name, array in self._asdict().items() if name != "planned"}
