@@ -28,7 +28,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.forecasting import Engine, Forecasts, Record
-from braided.forecasting.auto import Auto, AutoEngine
+from braided.forecasting.auto import Auto
 from braided.graph import TaskKey, task_keys
 from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, only_auto_knows, start
 from braided.runs.tuning_period import TuningPeriod
@@ -172,7 +172,7 @@ class Forecaster:
         engine = self.engine
         if (times is None) != (known is None):
             raise InputError("times and known belong together: give both, or neither")
-        before = engine.plan if isinstance(engine, AutoEngine) else None
+        before = engine.plan
         try:
             if known is not None:
                 plain, _ = _plain_times(times)
@@ -183,8 +183,7 @@ class Forecaster:
                 warnings.warn(said, stacklevel=2)
             return engine.ahead()
         finally:
-            if isinstance(engine, AutoEngine) and before is not None:
-                engine.plan = before
+            engine.plan = before
 
     def _known(self, known: Any, shape: tuple[int, ...]) -> Floats:
         """Return what is known ahead as an array of this shape with one more dimension, of columns."""

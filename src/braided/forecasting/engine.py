@@ -25,6 +25,7 @@ from braided.errors import InputError
 from braided.forecasting.clock import LARGEST_STAMP, NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.origin import Origin
+from braided.forecasting.plan import Plan
 from braided.forecasting.record import CONTENDERS, Record
 from braided.forecasting.units import LARGEST_LEVEL, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
@@ -45,6 +46,7 @@ class Engine(ABC):
     `_forecasts`, and calls `_join` when a task joins.
     """
 
+    plan: Plan = Plan.none(0)  # what is known ahead; nothing, unless the subclass can use it
     no_forecast: ClassVar[str] = "no value in the last round"  # why `ahead` leaves a stream out
     saved: ClassVar[dict[str, str]] = {  # what is saved of the state, by name, and the attribute that holds it
         name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)
@@ -95,7 +97,7 @@ class Engine(ABC):
     @property
     def n_known(self) -> int:
         """How many of the further columns, the last ones, are known ahead."""
-        return 0
+        return self.plan.n_known
 
     @property
     def horizon(self) -> int:
