@@ -28,7 +28,7 @@ import numpy as np
 
 from braided.errors import InputError
 from braided.forecasting import Engine, Forecasts, Record
-from braided.forecasting.auto import Auto, AutoEngine
+from braided.forecasting.auto import Auto
 from braided.graph import TaskKey, task_keys
 from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, only_auto_knows, start
 from braided.runs.tuning_period import TuningPeriod
@@ -52,7 +52,7 @@ class Forecaster:
     horizon
         How many rounds ahead to forecast; more than 1 needs Auto.
     known
-        Names of what is known of a round before it comes, such as prices; needs Auto. `update` and `forecast` take it.
+        Names of columns that are known ahead, such as prices; needs Auto. Give their values to `update` and `forecast`.
     season
         "auto", the length of a season in rounds, several lengths, or () for none.
     timezone
@@ -136,8 +136,9 @@ class Forecaster:
 
         `values` is (rounds, streams), NaN where one is missing, with a time for each round and a name for each stream;
         or all three are columns of a long table, with a row for each value, in any order within a round. `known` has a
-        number for each value and each name of what is known ahead: (rounds, streams, names) or (rows, names), without
-        the last dimension if there is one name. Rounds without any value then say what is known of rounds to come.
+        number for each value and each column that is known ahead: (rounds, streams, columns) or (rows, columns), or
+        without the last dimension if there is one column. A round without any value is then part of the plan for
+        rounds to come.
         """
         times, is_utc = _plain_times(times)
         table = numbers(values, "values")
@@ -165,13 +166,13 @@ class Forecaster:
     def forecast(self, times: Any = None, known: Any = None, streams: Any = None) -> Forecasts:
         """Forecast the next rounds, up to the horizon, for every stream that had a value.
 
-        `known` is what is known of rounds to come (rounds, streams, names), with their times; it counts for this call
-        only. What `update` was told of them counts, too. Where something is not known, a warning says so.
+        `times` and `known` (rounds, streams, columns) are the plan for rounds to come. They count for this call only,
+        beside what `update` was given of the plan. Where something is not known, a warning says so.
         """
         engine = self.engine
         if (times is None) != (known is None):
             raise InputError("times and known belong together: give both, or neither")
-        before = engine.plan if isinstance(engine, AutoEngine) else None
+        before = engine.plan
         try:
             if known is not None:
                 plain, _ = _plain_times(times)
@@ -182,21 +183,18 @@ class Forecaster:
                 warnings.warn(said, stacklevel=2)
             return engine.ahead()
         finally:
-            if isinstance(engine, AutoEngine) and before is not None:
-                engine.plan = before
+            engine.plan = before
 
-    def _known(self, known: Any, shape: tuple[int, ...]) -> Floats | None:
-        """Return what is known ahead as an array of this shape and one more dimension, of names."""
-        if known is None and self.known:
-            return np.full((*shape, len(self.known)), np.nan)
+    def _known(self, known: Any, shape: tuple[int, ...]) -> Floats:
+        """Return what is known ahead as an array of this shape with one more dimension, of columns."""
         if known is None:
-            return None
+            return np.full((*shape, len(self.known)), np.nan)
         given = numbers(known, "known")
         if given.shape == shape and len(self.known) == 1:
             given = given[..., None]
         if given.shape != (*shape, len(self.known)):
             raise InputError(
-                f"known has shape {given.shape}: values and the {len(self.known)} names given to known= say "
+                f"known has shape {given.shape}: with {len(self.known)} names in known=, it must have "
                 f"{(*shape, len(self.known))}"
             )
         return given
@@ -217,7 +215,7 @@ class Forecaster:
     def _started(self, times: Any, table: Floats, keys: tuple[TaskKey, ...], is_utc: bool) -> Engine:
         if self.settings.is_auto:
             columns = None
-            if self.known:  # their names, for messages and files
+            if self.known:  # names for messages and files
                 columns = Columns("time", "stream", "value", self.known, "long", guessed=False, known=self.known)
             engine = fresh_auto(self.settings, SOURCE, columns, None)
             engine.origin = replace(engine.origin, is_utc=is_utc)
@@ -262,10 +260,10 @@ def _parsed(text: str) -> datetime:
         raise InputError(f"times holds {text!r}: give ISO 8601 dates, such as 2024-05-31T10:00") from error
 
 
-def _wide(times: Any, values: Floats, streams: Any, extras: Floats | None) -> tuple[Any, Floats, Any, Floats | None]:
+def _wide(times: Any, values: Floats, streams: Any, extras: Floats) -> tuple[Any, Floats, Any, Floats]:
     """Return long columns as rounds; a single stream is a column already."""
     if streams is None or isinstance(streams, str) or len(streams) == 1 != len(values):
-        return times, values[:, None], streams, None if extras is None else extras[:, None]
+        return times, values[:, None], streams, extras[:, None]
     names, places = np.unique(np.asarray(streams), return_inverse=True)
     if len(times) != len(values) or len(places) != len(values):
         raise InputError(f"times, values and streams have {len(times)}, {len(values)} and {len(places)} rows")
@@ -277,8 +275,6 @@ def _wide(times: Any, values: Floats, streams: Any, extras: Floats | None) -> tu
         when, who = rounds[place // len(names)], names.tolist()[place % len(names)]
         raise InputError(f"stream {who!r} has several values at {when}: give each once")
     table[rows, places] = values
-    more = None
-    if extras is not None:
-        more = np.full((*table.shape, extras.shape[1]), np.nan)
-        more[rows, places] = extras
+    more = np.full((*table.shape, extras.shape[1]), np.nan)
+    more[rows, places] = extras
     return rounds, table, names.tolist(), more

@@ -93,8 +93,8 @@ REFUSED = {
     "--min has no meaning with --method, as it is for Auto": ("--method", "wrls", "--min", "0"),
     "--quantiles is 90: give a share between 0 and 1, such as 0.9": ("--quantiles", "0.1,90"),
     "--quantiles 'median': write levels between 0 and 1, such as 0.1,0.5,0.9": ("--quantiles", "median"),
-    "quantiles are (0.9, 0.1): give them rising, each once": ("--quantiles", "0.9,0.1"),
-    "quantiles are (0.5, 0.5): give them rising, each once": ("--quantiles", "0.5,0.5"),
+    "quantiles are (0.9, 0.1): give each once, in rising order": ("--quantiles", "0.9,0.1"),
+    "quantiles are (0.5, 0.5): give each once, in rising order": ("--quantiles", "0.5,0.5"),
     "--quantiles has no meaning with --method, as it is for Auto": ("--method", "wrls", "--quantiles", "0.5"),
     "--horizon has no meaning with --method, as it is for Auto": ("--method", "wrls", "--horizon", "3"),
 }

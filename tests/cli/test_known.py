@@ -1,4 +1,4 @@
-"""What is known ahead, from files and lines: read in time, however the table is cut, and said where it is missing."""
+"""What is known ahead, from files and lines: read in time, however a table is cut, and reported where missing."""
 
 import json
 
@@ -9,9 +9,9 @@ import pytest
 import braided as bd
 from braided.datasets import shop_sales
 from braided.forecasting.auto import Auto
-from braided.runs import Live, Settings, load_forecaster, load_live, run
+from braided.runs import Live, Settings, load_live, run
 from braided.tables import open_rounds
-from tests.auto import OWN, same
+from tests.auto import same
 from tests.cli.test_auto import called
 from tests.runs.kills import insist_same_bytes_after_kills
 from tests.unit.test_plan import MEMBERS
@@ -87,13 +87,13 @@ def test_what_is_known_may_come_with_the_table_or_with_forecast(frame, monkeypat
     assert whole[0] == 0
     assert whole[2] == ""
     blind = called(monkeypatch, capsys, "forecast", "past/model.braided", "--format", "csv")
-    assert "'promotion': not known for 12 forecasts of 12, the first of them 1 round ahead" in blind[2]
+    assert "'promotion': not known for 12 of 12 forecasts, the first of them 1 round ahead" in blind[2]
     assert blind[1] != whole[1]
     told = called(monkeypatch, capsys, "forecast", "past/model.braided", "--future", "future.csv", "--format", "csv")
     assert told == whole
     frame[-2 * 3 :].to_csv("rows.csv", index=False)
     rows = called(monkeypatch, capsys, "forecast", "past/model.braided", "rows.csv", "--format", "csv")
-    assert "not known for 9 forecasts of 12" in rows[2]
+    assert "not known for 9 of 12 forecasts" in rows[2]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_is_known_may_come_with_the_table_or_with_forecast(frame, monkeypat
         (("run", "all.csv", "--model", "plain/model.braided", "--known", "promotion"), "name the same columns"),
     ],
 )
-def test_what_makes_no_sense_is_refused(frame, monkeypatch, capsys, command, said):
+def test_options_that_make_no_sense_are_refused(frame, monkeypatch, capsys, command, said):
     frame.pivot(index="day", columns="shop", values="sales").to_csv("wide.csv")
     called(monkeypatch, capsys, "run", "past.csv", "--value", "sales", "--features", "promotion", "--out", "plain")
     code, _, error = called(monkeypatch, capsys, *command)
@@ -176,26 +176,18 @@ def test_a_line_of_a_day_too_far_ahead_is_refused(frame):
     assert live.forecaster.plan.stamps.max() > live.forecaster.last_stamp
 
 
-def test_that_something_is_not_known_is_said_once(frame):
+def test_a_missing_plan_is_reported_once(frame):
     said = []
     live = Live(FEW, note=said.append, **columns())
     rows = [row for row in frame.itertuples() if not np.isnan(row.sales)]
     for number, row in enumerate(rows[:90], 1):
         live.feed(line_of(row, row.sales), number)
     assert [text for text in said if "not known" in text] == [
-        "'promotion': not known for 12 forecasts of 12, the first of them 1 round ahead; these are made without "
+        "'promotion': not known for 12 of 12 forecasts, the first of them 1 round ahead; these are made without it "
         "(said once)"
     ]
 
 
-def test_known_ahead_needs_auto_in_live():
+def test_live_needs_auto_for_what_is_known_ahead():
     with pytest.raises(bd.errors.InputError, match="only Auto uses what is known ahead"):
         Live(Settings(("mt-wrls",)), **columns())
-
-
-def test_a_file_that_does_not_know_ahead_loads_as_before(tmp_path):
-    forecaster = bd.Forecaster(members=(OWN,))
-    sales = shop_sales(seed=0, days=40, shops=2).panel
-    forecaster.update(sales.times, sales.values, sales.tasks)
-    forecaster.save(tmp_path / "m.braided")
-    assert load_forecaster(tmp_path / "m.braided").n_known == 0

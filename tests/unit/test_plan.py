@@ -12,7 +12,7 @@ import braided as bd
 from braided.errors import FileError, InputError
 from braided.forecasting import Plan, joined
 from braided.forecasting.auto import Auto, AutoEngine, Linear
-from braided.forecasting.plan import MOST_ROUNDS, Planned
+from braided.forecasting.plan import ROUNDS_KEPT_AHEAD, Planned
 from braided.report import in_words
 from braided.state import dumps, loads
 from tests.auto import OWN, TIED, in_pieces, same, times_of
@@ -62,7 +62,7 @@ def test_rows_are_those_near_the_rounds_expected_and_none_further_ahead(plan, no
 
 
 @given(st.data())
-def test_a_plan_in_pieces_is_a_dictionary(data):
+def test_a_plan_built_in_pieces_equals_a_dictionary(data):
     plan, known = Plan.none(2), {}
     for _ in range(data.draw(st.integers(1, 4))):
         tasks = data.draw(st.lists(st.sampled_from("abc"), unique=True, min_size=1))
@@ -82,7 +82,7 @@ def test_a_plan_in_pieces_is_a_dictionary(data):
         np.testing.assert_equal(table[row, task, column], wanted)
 
 
-def test_features_of_later_rounds_are_the_target_the_last_round_and_the_way_between():
+def test_features_of_later_rounds_are_the_target_the_last_round_and_the_sum_up_to_the_target():
     rng = np.random.default_rng(0)
     m, n, T, P, n_ahead = 9, 4, 3, 2, 4
     table = np.concatenate([rng.normal(size=(m, T, P)), np.full((1, T, P), np.nan)])
@@ -108,12 +108,12 @@ def test_a_plan_far_ahead_is_forgotten():
     times, values, tasks, plan = promoted(30)
     forecaster = engine()
     forecaster.advance(times, values, tasks, plan)
-    later = times[-1] + np.arange(1, MOST_ROUNDS + 500)
+    later = times[-1] + np.arange(1, ROUNDS_KEPT_AHEAD + 500)
     nothing = np.full((len(later), len(tasks)), np.nan)
     for _ in range(3):
         forecaster.advance(later, nothing, tasks, np.ones((*nothing.shape, 1)))
         forecaster.look_ahead(later, np.ones((*nothing.shape, 1)), tasks)
-    assert len(forecaster.plan.stamps) <= MOST_ROUNDS + 30
+    assert len(forecaster.plan.stamps) <= ROUNDS_KEPT_AHEAD + 30
     assert forecaster.rounds == 30
 
 
@@ -160,7 +160,7 @@ def part_of(made, which, without=()):
 
 @pytest.mark.parametrize("cuts", [[30, 31, 32], [104, 199, 203], range(1, 260, 7)], ids=str)
 @pytest.mark.parametrize("saves", [False, True])
-def test_cut_anywhere_forecasts_are_the_same_to_the_bit_if_the_plan_is_told_in_time(cuts, saves):
+def test_cut_anywhere_forecasts_are_the_same_to_the_bit_if_the_plan_comes_in_time(cuts, saves):
     times, values, tasks, plan = promoted()
     values[40:44] = np.nan
     values[220, 1:] = np.nan
@@ -195,7 +195,7 @@ def test_where_nothing_is_known_the_members_without_a_plan_forecast():
     assert "Not known ahead" not in "\n".join(in_words(told))
 
 
-def test_a_regressor_sees_the_plan_and_needs_it():
+def test_a_regressor_forecasts_with_the_plan_and_not_without():
     times, values, tasks, plan = promoted()
     rules = Auto((bd.Refit(Ridge(10.0, random_state=0), every=50),), horizon=H, sharing=True)
     told = AutoEngine(rules, n_extras=1, n_known=1)
@@ -213,20 +213,20 @@ def test_a_regressor_sees_the_plan_and_needs_it():
     np.testing.assert_array_equal(without.forecast[~is_next], told_one.forecast[~is_next])  # nothing is known of these
 
 
-def test_it_is_said_how_much_is_not_known():
+def test_the_message_counts_forecasts_without_a_plan():
     times, values, tasks, plan = promoted()
     forecaster = engine()
     forecaster.advance(times[:-3], values[:-3], tasks, plan[:-3])
-    assert "not known for 15 forecasts of 15, the first of them 1 round ahead" in forecaster.plan_in_words()
+    assert "not known for 15 of 15 forecasts, the first of them 1 round ahead" in forecaster.plan_in_words()
     forecaster.look_ahead(times[-3:], plan[-3:], tasks)
-    assert "not known for 6 forecasts of 15, the first of them 4 rounds ahead" in forecaster.plan_in_words()
+    assert "not known for 6 of 15 forecasts, the first of them 4 rounds ahead" in forecaster.plan_in_words()
     one_more = times[-1:] + 1
     forecaster.look_ahead(np.append(one_more, one_more + 1), plan[:2], tasks)
     assert forecaster.plan_in_words() == ""
     assert engine().plan_in_words() == ""
 
 
-def test_what_is_told_of_rounds_to_come_is_used_and_may_be_corrected():
+def test_the_plan_is_used_and_may_be_corrected():
     times, values, tasks, plan = promoted()
     forecaster = engine()
     forecaster.advance(times[:-H], values[:-H], tasks, plan[:-H])
@@ -289,7 +289,7 @@ def test_plans_of_other_columns_are_refused():
         lambda engine: engine.plan.values.__setitem__(0, np.inf),
     ],
 )
-def test_a_file_with_another_plan_is_refused(spoil):
+def test_a_file_whose_plan_does_not_fit_is_refused(spoil):
     times, values, tasks, plan = promoted(60)
     forecaster = engine()
     forecaster.advance(times[:50], values[:50], tasks, plan[:50])
@@ -308,12 +308,12 @@ def test_known_ahead_in_the_front_door(tmp_path):
     forecaster = bd.Forecaster(horizon=H, known="promotion", members=MEMBERS)
     made = forecaster.update(times[:-H], values[:-H], tasks, known=plan[:-H, :, 0])
     same(made, engine().advance(times[:-H], values[:-H], tasks, plan[:-H]))
-    with pytest.warns(UserWarning, match="'promotion': not known for 15 forecasts of 15"):
+    with pytest.warns(UserWarning, match="'promotion': not known for 15 of 15 forecasts"):
         blind = forecaster.forecast()
     told = forecaster.forecast(times[-H:], plan[-H:], tasks)
     assert (blind.forecast != told.forecast).any()
     with pytest.warns(UserWarning, match="not known"):
-        same(forecaster.forecast(), blind)  # what was told counted for that call only
+        same(forecaster.forecast(), blind)  # the plan counted for that call only
     forecaster.save(tmp_path / "m.braided")
     loaded = bd.Forecaster.load(tmp_path / "m.braided")
     same(loaded.forecast(times[-H:], plan[-H:], tasks), told)
@@ -330,9 +330,9 @@ def test_known_ahead_is_refused_where_it_has_no_meaning():
     times, values, tasks, plan = promoted(30)
     with pytest.raises(InputError, match="only Auto uses what is known ahead, here promotion"):
         bd.Forecaster(known="promotion", method="mt-wrls")
-    with pytest.raises(InputError, match=r"known has shape \(30, 3, 1\): .* the 2 names"):
+    with pytest.raises(InputError, match=r"known has shape \(30, 3, 1\): with 2 names in known="):
         bd.Forecaster(known=["price", "promotion"]).update(times, values, tasks, known=plan)
-    with pytest.raises(InputError, match="the 0 names"):
+    with pytest.raises(InputError, match="with 0 names"):
         bd.Forecaster().update(times, values, tasks, known=plan)
     forecaster = bd.Forecaster(known="promotion")
     forecaster.update(times, values, tasks, known=plan)

@@ -1,4 +1,4 @@
-"""Quantiles of Auto: in order, within the bounds, as many values below as promised; intervals stay the same."""
+"""Quantiles of Auto: in order, within the bounds, the promised share below each; intervals stay the same."""
 
 from dataclasses import replace
 
@@ -36,8 +36,8 @@ def test_quantiles_in_the_front_door():
         ((0.5, 1.0), "quantiles is 1: it must be above 0 and below 1"),
         ((0.0,), "quantiles is 0: it must be above 0"),
         ((np.nan,), "quantiles is nan"),
-        ((0.9, 0.1), "rising, each once"),
-        ((0.5, 0.5), "rising, each once"),
+        ((0.9, 0.1), "each once, in rising order"),
+        ((0.5, 0.5), "each once, in rising order"),
         ("0.5", "give levels between 0 and 1, such as"),
         (0.5, "give levels between 0 and 1, such as"),
         (("a",), "it must be a number"),
@@ -45,7 +45,7 @@ def test_quantiles_in_the_front_door():
     ],
     ids=str,
 )
-def test_levels_that_are_none_are_refused(levels, said):
+def test_invalid_levels_are_refused(levels, said):
     with pytest.raises(bd.InputError, match=said):
         bd.Forecaster(quantiles=levels)
 
@@ -89,7 +89,7 @@ def test_quantiles_never_cross_and_keep_to_the_bounds(seed, levels, bounds, wild
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_as_many_values_as_promised_are_below_also_where_errors_are_skewed(sign):
+def test_the_promised_share_is_below_each_quantile_even_where_errors_are_skewed(sign):
     values = sign * np.random.default_rng(0).exponential(size=(3000, 4)) * [1.0, 1.0, 5.0, 1e-3]
     levels = (0.05, 0.25, 0.5, 0.75, 0.95)
     engine = AutoEngine(replace(AHEAD, horizon=3, seasons=(), quantiles=levels, members=AHEAD.members[:1]))
@@ -133,7 +133,7 @@ def test_a_learner_has_the_losses_of_its_intervals():
     assert record.quantile_coverage.shape == (3, 0)
 
 
-def test_losses_begin_where_a_file_from_before_them_is_loaded():
+def test_losses_of_an_older_file_start_when_it_is_loaded():
     times, values, tasks = walks(120)
     engine = AutoEngine(replace(AHEAD, horizon=2))
     engine.advance(times[:60], values[:60], tasks)

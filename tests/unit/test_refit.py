@@ -1,4 +1,4 @@
-"""Refit: a regressor as a member of Auto. It sees the past only, and cuts, files and replays leave no trace."""
+"""Refit: a regressor as a member of Auto. It sees the past only; cuts, files and replays change no forecast."""
 
 from dataclasses import dataclass, replace
 
@@ -110,7 +110,7 @@ def test_wild_changes_are_clipped_unless_every_error_counts_in_full():
     assert largest[0] < 0.9 * largest[1]
 
 
-def test_what_is_learned_again_is_not_fitted_again_where_nobody_needs_it():
+def test_replays_repeat_no_fit_that_nobody_needs():
     times, values, tasks = walks(230, 3)
     engine, made = in_pieces(AutoEngine(Auto((bd.Refit(Odd()),))), times, values, tasks, range(1, 230))
     due = {bd.Refit(Odd()).last_fit(number) for number in range(20, 230)}
@@ -118,7 +118,7 @@ def test_what_is_learned_again_is_not_fitted_again_where_nobody_needs_it():
     insist_sound(engine, made)
 
 
-def test_what_nobody_needs_moves_no_bit(monkeypatch):
+def test_leaving_out_forecasts_that_nobody_needs_changes_no_bit(monkeypatch):
     times, values, tasks = streams()
     made = AutoEngine(BOTH).advance(times, values, tasks)
     monkeypatch.setattr("braided.forecasting.auto.ensemble.replace", lambda rounds, are_needed: rounds)
@@ -162,7 +162,7 @@ def test_after_a_breakdown_it_forecasts_nothing_until_it_is_fitted_again(fails, 
     same(made, AutoEngine(auto).advance(times, values, tasks))
 
 
-def test_why_it_broke_down_is_said():
+def test_a_warning_says_why_it_broke_down():
     times, values, tasks = walks(30, 3)
     with pytest.warns(RuntimeWarning, match=r"odd broke down and forecasts nothing .* \(RuntimeError\('no conv"):
         AutoEngine(Auto((bd.Refit(Odd("fit"), name="odd"),))).advance(times, values, tasks)
@@ -230,7 +230,7 @@ def test_defaults_stand_for_the_members_of_auto():
     ],
     ids=lambda one: one if isinstance(one, str) else type(one).__name__,
 )
-def test_estimators_that_can_not_be_built_again_are_refused(estimator, said):
+def test_estimators_that_cannot_be_rebuilt_are_refused(estimator, said):
     with pytest.raises(bd.InputError, match=said):
         bd.Refit(estimator)
 

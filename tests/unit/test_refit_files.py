@@ -40,7 +40,7 @@ def insist_goes_on(estimator):
     assert engine.breakdowns == again.breakdowns == 0
 
 
-def test_random_models_go_on_after_loading_with_the_same_bits():
+def test_randomized_models_go_on_after_loading_with_the_same_bits():
     insist_goes_on(make_pipeline(StandardScaler(), ExtraTreesRegressor(3, random_state=0)))
 
 
@@ -87,7 +87,7 @@ def test_a_recipe_comes_back_as_it_was(estimator):
     ],
     ids=str,
 )
-def test_files_can_not_choose_what_is_built(module, name, said):
+def test_a_file_cannot_choose_what_is_built(module, name, said):
     header, arrays = parts_of(dumps(engine_after(Ridge(random_state=0))))
 
     def change(tree):
@@ -106,14 +106,14 @@ def test_files_can_not_choose_what_is_built(module, name, said):
     assert "antigravity" not in sys.modules
 
 
-def test_what_is_not_installed_is_named_with_how_to_install_it(monkeypatch):
+def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch):
     data = dumps(engine_after(Ridge(random_state=0)))
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(bd.FileError, match="is not installed: pip install scikit-learn"):
         loads(data)
 
 
-def test_a_class_that_can_not_be_found_again_is_not_saved():
+def test_a_class_that_cannot_be_found_again_is_not_saved():
     class Local(RegressorMixin, BaseEstimator):
         def fit(self, X, y):
             return self

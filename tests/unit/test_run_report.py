@@ -108,7 +108,7 @@ def test_numbers_of_the_table_are_those_of_the_record(small):
         own = table.rows[[row[0] for row in table.rows].index(task)]
         assert own[3] == f"{ratio[place]:.3f}"
         gain = 100.0 * (1.0 - record.rmse_of("model")[place] / record.rmse_of("single")[place])
-        assert rows[task]["its loss"] == f"{record.pinball[place]:.3f}"
+        assert rows[task]["loss"] == f"{record.pinball[place]:.3f}"
         assert rows[task]["gain, %"].replace("−", "-") == f"{round(gain, 1) + 0.0:+.1f}"
     assert table.rows[-1][0] == "All 4"
     assert table.rows[-1][3] == f"{ratio.mean():.3f}"

@@ -5,11 +5,11 @@ which counts for less at longer horizons.
 All streams together have a factor c, the running mean of e² / s²: shocks that many share make all intervals wider. The
 half-width is √c · s times a multiple, whose logarithm is a stream's own and a common one: a value outside raises them,
 one inside lowers them, so that in the long run the promised share is inside, whatever the noise. The longer the horizon
-h, the smaller are the steps and the power of c, as h forecasts in turn have nearly the same error.
+h, the smaller are the steps and the power of c, as h forecasts in a row share most of their error.
 
-The quantile of a level q is the forecast plus √c · s times a multiple with a sign, sinh(a). A value above raises a by q
-steps, one below lowers it by 1 − q steps. Each level has an a of its own, so that quantiles of skewed errors lie at
-different distances. Far from 0, sinh is an exponential, like the multiple of an interval.
+The quantile of level q is the forecast plus √c · s times a multiple with a sign, sinh(a). A value above raises a by q
+steps, one below lowers it by 1 − q steps. Each level has its own a, so that quantiles of skewed errors lie at different
+distances on either side. Far from 0, sinh is an exponential, like the multiple of an interval.
 
 A stream's first errors are judged by those of all streams, in units of its changes. An error of next to nothing, as of
 a stream that is constant, makes the fast mean smaller and changes nothing else.
@@ -31,7 +31,7 @@ FIRST_ERRORS = 2.0  # that the errors of all streams count for, in a stream's ow
 COMMON_WINDOW = 500.0  # values of all streams in the mean c; more at longer horizons, by √h
 LARGEST_COMMON_MEMORY = 0.3
 FAST_DECAY = 0.25  # of the weight of the fast mean by the horizon, one half for the next round
-COMMON_DECAY = 0.125  # of the exponent of c by the horizon: errors of forecasts that overlap say less of a shock
+COMMON_DECAY = 0.125  # of the exponent of c by the horizon: overlapping forecasts repeat a shock
 CLIP_SQUARES_AT = 25.0  # s², in c
 CLIP_ERRORS_AT = 100.0  # s², in s; or times the square of a tenth of the unit, if that is more
 LEAST_TYPICAL = 0.1  # units, for that
@@ -44,14 +44,14 @@ LARGEST_RELATIVE = 1e100  # units that an error counts for
 
 
 class Spread(NamedTuple):
-    """State for one horizon and Q levels; of each a, a part is a stream's own, the other common."""
+    """State for one horizon and Q levels; each a is the sum of a stream's own part and a common one."""
 
     own: Floats  # (4 + Q, T)
     common: Floats  # (4 + Q,)
 
 
 class Widths(NamedTuple):
-    """What forecasts (m, T) are given."""
+    """Intervals and quantiles of forecasts (m, T)."""
 
     half: Floats  # (m, T) half-widths of the intervals
     offsets: Floats  # (Q, m, T) of the quantiles, from the forecast
@@ -68,7 +68,7 @@ def fresh_spread(n_streams: int, horizon: int, log_factor: float, multiples: Flo
 
 @compiled
 def scale_of(spread: Spread, unit: Floats, t: int, fast: float) -> float:
-    """s of a stream, by the weight of the fast mean; NaN for one without a unit, 0 for one whose unit is 0."""
+    """s of a stream, where the fast mean has weight `fast`; NaN for one without a unit, 0 for one whose unit is 0."""
     own, common = spread
     if not unit[t] > 0.0:
         return unit[t]

@@ -20,13 +20,15 @@ def forecast(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value say "
-            "what is known of rounds to come."
+            help="Files with newer rows, which are learned first; older rows are skipped. Rows without a value "
+            "are the plan for rounds to come (see --known of `run`)."
         ),
     ] = None,
     future: Annotated[
         list[str] | None,
-        typer.Option(help="A file of what is known of rounds to come, with no column of values; may be repeated."),
+        typer.Option(
+            help="A file with the plan: what is known ahead of rounds to come, without values; may be repeated."
+        ),
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Where to save the model after it has learned them.")] = None,
     form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="Output format.")] = "table",
@@ -36,7 +38,7 @@ def forecast(
     """Let a saved model learn newer rows, and print its forecasts of the next rounds."""
     from braided.forecasting.clock import time_in_words
     from braided.graph import listed
-    from braided.runs import learn, learn_ahead, load_forecaster
+    from braided.runs import learn, learn_known_ahead, load_forecaster
     from braided.state import save as save_model
 
     insist_folder(save)
@@ -54,7 +56,7 @@ def forecast(
             until = time_in_words(forecaster.last_stamp, forecaster.is_dated)
             print(f"learned {counted(forecaster.rounds - before, 'round')}, up to {until}", file=sys.stderr)
         if future:
-            learn_ahead(forecaster, opt.open_table(future, sort_rows, **opt.columns_known_ahead(forecaster)))
+            learn_known_ahead(forecaster, opt.open_table(future, sort_rows, **opt.columns_known_ahead(forecaster)))
         if save is not None:
             save_model(forecaster, save)
     made = forecaster.ahead()

@@ -72,14 +72,14 @@ def live(
             raise InputError("standard input is closed: pipe lines into it, or run a file (`braided run`)")
         goes_on = save is not None and save.exists() and not fresh
         path = save if goes_on else start.model
-        known = None if path is None else load_live(path)
-        if save is not None and goes_on and isinstance(known, Engine):
-            insist_made_with(known, save, settings, opt.given_options(context))
-        named = opt.columns_of(known) if isinstance(known, Engine) else {}
+        before = None if path is None else load_live(path)
+        if save is not None and goes_on and isinstance(before, Engine):
+            insist_made_with(before, save, settings, opt.given_options(context))
+        named = opt.columns_of(before) if isinstance(before, Engine) else {}
         named |= {name: given for name, given in columns.names.items() if given}
-        lines = Live(settings, known, warm_up=warm_up, max_ahead=max_ahead, note=say, **named)
+        lines = Live(settings, before, warm_up=warm_up, max_ahead=max_ahead, note=say, **named)
         if goes_on:
-            what = "" if isinstance(known, Engine) else " of the warm-up"
+            what = "" if isinstance(before, Engine) else " of the warm-up"
             instead = " instead of --model" if start.model not in (None, path) else ""
             rounds = f"{counted(lines.rounds, 'round')}{what} to {lines.last_time}"
             say(f"continuing from {path}{instead} (--fresh starts again): {rounds}")

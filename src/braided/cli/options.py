@@ -76,8 +76,8 @@ class Columns:
     known: Annotated[
         str,
         typer.Option(
-            help="Columns that are known ahead, such as price,promo: each round is forecast with its own. Rows without "
-            "a value say what is known of rounds to come."
+            help="Columns that are known ahead, such as price,promotion: each round is forecast with its own values. "
+            "Rows without a value are the plan for rounds to come."
         ),
     ] = ""
 
@@ -282,15 +282,15 @@ def open_table(files: list[str], sort_rows: int, **columns: Any) -> Rounds:
 
 def columns_of(forecaster: Engine) -> dict[str, Any]:
     """Return the names of the columns that a model was learned from."""
-    known = forecaster.origin.columns
-    if known is None:
+    columns = forecaster.origin.columns
+    if columns is None:
         return Columns().names
-    named = {"time": known.time or None, "task": known.task, "value": known.value or None}
-    return named | {"features": known.features[: len(known.features) - len(known.known)], "known": known.known}
+    named = {"time": columns.time or None, "task": columns.task, "value": columns.value or None}
+    return named | {"features": columns.known_last, "known": columns.known}
 
 
 def columns_known_ahead(forecaster: Engine) -> dict[str, Any]:
-    """Return the names of the columns of a table of what a model can know ahead; the first of these as its values."""
+    """Return the names of the columns of a plan for a model; the first column that is known ahead stands for values."""
     columns = columns_of(forecaster)
     if not columns["known"]:
         raise InputError("the model has no columns that are known ahead (--known): leave out --future")

@@ -25,6 +25,7 @@ from braided.errors import InputError
 from braided.forecasting.clock import LARGEST_STAMP, NEVER, Clock, as_stamps
 from braided.forecasting.forecasts import Forecasts, joined
 from braided.forecasting.origin import Origin
+from braided.forecasting.plan import Plan
 from braided.forecasting.record import CONTENDERS, Record
 from braided.forecasting.units import LARGEST_LEVEL, without_too_large
 from braided.graph import TaskGraph, TaskKey, task_keys
@@ -45,6 +46,7 @@ class Engine(ABC):
     `_forecasts`, and calls `_join` when a task joins.
     """
 
+    plan: Plan = Plan.none(0)  # what is known ahead; nothing, unless the subclass can use it
     no_forecast: ClassVar[str] = "no value in the last round"  # why `ahead` leaves a stream out
     saved: ClassVar[dict[str, str]] = {  # what is saved of the state, by name, and the attribute that holds it
         name: name for name in ("record", "columns", "is_dated", "first_stamp", "last_stamp", *COUNTERS)
@@ -95,7 +97,7 @@ class Engine(ABC):
     @property
     def n_known(self) -> int:
         """How many of the further columns, the last ones, are known ahead."""
-        return 0
+        return self.plan.n_known
 
     @property
     def horizon(self) -> int:
@@ -183,8 +185,8 @@ class Engine(ABC):
         """Forecast each value before it is learned, round by round; return the forecasts.
 
         `values` is (rounds, tasks), NaN where a task is absent; `extras` (rounds, tasks, features), the last of which
-        may be known ahead: then a round without any value is one to come. With `record=False` the forecasts are not
-        scored. A refused call changes nothing.
+        may be known ahead: then a round without any value is part of the plan for rounds to come. With `record=False`
+        the forecasts are not scored. A refused call changes nothing.
         """
         self._insist_whole()
         stamps, dated = self._stamps(times)
@@ -223,27 +225,27 @@ class Engine(ABC):
         return self._ahead(self._after(self.last_stamp))
 
     def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
-        """Take in what is known of later rounds: (rounds, tasks, columns known ahead), NaN where it is not.
+        """Add to the plan what is known of later rounds: (rounds, tasks, columns known ahead), NaN where unknown.
 
-        Where a value is known anew, it replaces the old one. More than 1,000 rounds ahead are forgotten.
+        New values replace old ones. Only the next 1,000 rounds are kept.
         """
-        raise InputError(f"{self.name} has no columns that are known ahead: only Auto has")
+        raise InputError(f"{self.name} has no columns that are known ahead: only Auto can have them")
 
     def plan_in_words(self) -> str:
-        """Say for how many of the next forecasts what should be known ahead is not; nothing if it always is."""
+        """Say how many of the next forecasts are made without knowing everything; an empty string if none."""
         return ""
 
     def _insist_measured(self, keys: tuple[TaskKey, ...], table: Floats) -> None:  # noqa: B027 (most don't look ahead)
         """Refuse forecasts of this engine as values."""
 
     def _are_rounds(self, table: Floats) -> Flags:
-        """Return which rows (n,) are rounds, and not only what is known of rounds to come."""
+        """Return which rows (n,) are rounds, and not only part of the plan."""
         return np.ones(len(table), np.bool_)
 
     def _take_plan(  # noqa: B027 (most have none)
         self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats, came: Flags
     ) -> None:
-        """Take in what is known ahead of rounds, those that came and others."""
+        """Add to the plan what is known of rounds, those that came and those to come."""
 
     def _after(self, stamp: int) -> int:
         """When the round after that of a time is expected."""
@@ -384,7 +386,7 @@ class Engine(ABC):
         if offsets is not None:
             for column, offset in zip(quantiles.T, offsets.T, strict=True):
                 column[:] = self._outward(level + change + offset, places)
-            quantiles.sort(axis=1)  # where they cross, that makes no loss larger
+            quantiles.sort(axis=1)  # where they cross, that makes the total loss no larger
         known = places, horizons, self.tasks, actual
         return Forecasts(self._times(stamps), *known, forecast, low, high, quantiles, self.levels)
 
@@ -411,7 +413,7 @@ class Engine(ABC):
         self._insist_levels(self.record)
 
     def _insist_levels(self, record: Record) -> None:
-        """Refuse the record of other levels; one of a file from before there were any begins sums now."""
+        """Refuse a record of other levels; one from a file without any starts its sums now."""
         if not record.levels:
             record.expect(self._all_levels)
         if record.levels != self._all_levels:

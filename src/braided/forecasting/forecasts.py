@@ -35,13 +35,13 @@ class Forecasts(NamedTuple):
         return {"stream": self.tasks, "time": self.times, "horizon": self.horizons} | self.numbers()
 
     def numbers(self) -> dict[str, Floats]:
-        """Return the columns of numbers: forecast, interval, quantiles, and the value."""
+        """Return the columns of numbers: forecast, interval, quantiles and actual value."""
         numbers = {name: getattr(self, name) for name in ("forecast", "low", "high")}
         return numbers | dict(zip(quantile_names(self.levels), self.quantiles.T, strict=True)) | {"actual": self.actual}
 
 
 def quantile_names(levels: Sequence[float]) -> tuple[str, ...]:
-    """Return the columns of quantiles.
+    """Return the names of the columns of quantiles.
 
     >>> quantile_names((0.1, 0.5))
     ('q0.1', 'q0.5')

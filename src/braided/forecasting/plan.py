@@ -1,8 +1,8 @@
 """Plan: what is known of rounds before they come, such as prices and promotions.
 
-A `Plan` has a row for each round of which something is known. A round is forecast 1 … H rounds ahead from the rows of
-the rounds expected next, `Planned`: for each of them its row, if there is one within half a step of when it is expected
-and among the next H rows, so that a forecast depends on no row further ahead.
+A `Plan` has a row for each round of which something is known. What a forecast may see of it is `Planned`: for each of
+the H rounds expected next, its row, if there is one within half a step of when that round is expected and among the
+next H rows. So a forecast depends on no row further ahead.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from braided.graph import TaskKey, task_keys
 from braided.types import Flags, Floats, Ints
 from braided.validate import insist_integers, insist_numbers
 
-MOST_ROUNDS = 1000  # ahead; later ones are forgotten
+ROUNDS_KEPT_AHEAD = 1000
 PLAN_FEATURES = 3  # of each column, for later rounds
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Values known ahead, in order of time; NaN where one is not.
+    """Values that are known ahead, in order of time; NaN where one is not known.
 
     >>> plan = Plan.none(1).with_rows(("a",), np.array([3, 4]), np.array([[[0.0]], [[1.0]]]))
     >>> plan = plan.with_rows(("b",), np.array([4, 5]), np.array([[[7.0]], [[8.0]]]))
@@ -45,25 +45,25 @@ class Plan:
         if self.tasks:
             task_keys(self.tasks)
         if not isinstance(self.tasks, tuple) or np.ndim(self.values) != 3:
-            raise InputError("what is known ahead has no tasks, or other dimensions")
-        insist_integers(self.stamps, "times known ahead", (len(self.stamps),), -LARGEST_STAMP, LARGEST_STAMP)
+            raise InputError("the plan has no tuple of tasks, or values of the wrong dimensions")
+        insist_integers(self.stamps, "times of the plan", (len(self.stamps),), -LARGEST_STAMP, LARGEST_STAMP)
         shape = len(self.stamps), len(self.tasks), self.n_known
-        insist_numbers(self.values, "values known ahead", shape, missing=True)
+        insist_numbers(self.values, "values of the plan", shape, missing=True)
         if (np.diff(self.stamps) <= 0).any():
-            raise InputError("rounds known ahead are not in order of time")
+            raise InputError("the rounds of the plan are not in order of time")
 
     @classmethod
     def none(cls, n_known: int) -> Self:
-        """Return the plan in which nothing is known of P columns."""
+        """Return a plan of P columns in which nothing is known."""
         return cls((), np.empty(0, np.int64), np.empty((0, 0, n_known)))
 
     @property
     def n_known(self) -> int:
-        """P."""
+        """The number of columns that are known ahead, P."""
         return self.values.shape[2]
 
     def with_rows(self, tasks: Sequence[TaskKey], stamps: Ints, values: Floats) -> Plan:
-        """Return the plan with more rows (n, tasks, P); where a value is known anew, it replaces the old one."""
+        """Return the plan with more rows (n, tasks, P); new values replace old ones, unless they are NaN."""
         known = {task: place for place, task in enumerate(self.tasks)}
         places = np.array([known.setdefault(task, len(known)) for task in tasks], np.int64)
         every = np.union1d(self.stamps, stamps)
@@ -74,19 +74,19 @@ class Plan:
         return Plan(tuple(known), every, table)
 
     def between(self, first: int, last: int) -> Plan:
-        """Return the rows from a time on, and as many as are kept after another time."""
+        """Return the rows from the first time to the last, and as many of those after it as are kept."""
         begin, end = np.searchsorted(self.stamps, [first, last + 1]).tolist()
-        rows = slice(begin, end + MOST_ROUNDS)
+        rows = slice(begin, end + ROUNDS_KEPT_AHEAD)
         return Plan(self.tasks, self.stamps[rows].copy(), self.values[rows].copy())
 
     def table(self, tasks: Sequence[TaskKey]) -> Floats:
-        """Return what is known of these tasks (m + 1, tasks, P), with a last row in which nothing is."""
+        """Return the values of these tasks (m + 1, tasks, P), the last row of which is all NaN."""
         known = {task: place for place, task in enumerate(self.tasks)}
         places = np.array([known.get(task, len(known)) for task in tasks], np.int64)
         return np.pad(self.values, ((0, 1), (0, 1), (0, 0)), constant_values=np.nan)[:, places]
 
     def rows_of(self, expected: Ints, step: int) -> Ints:
-        """Return the rows (n, H) of rounds that are expected at times (n, H); m where there is none."""
+        """Return the rows (n, H) of the rounds expected at these times (n, H); m where there is none."""
         m, n_ahead = len(self.stamps), expected.shape[1]
         if not m:
             return np.zeros(expected.shape, np.int64)
@@ -101,15 +101,15 @@ class Plan:
 
 
 class Planned(NamedTuple):
-    """What is known ahead when n rounds are forecast, in units."""
+    """What is known ahead when each of n rounds is forecast, in units."""
 
     table: Floats  # (m + 1, T, P) by row of the plan; NaN where unknown, as all of the last row is
-    rows: Ints  # (n, H) of the rounds expected next
-    before: Floats  # (n, T, P) known last before each round; 0 where nothing is
-    flags: Floats  # (n, 1 + H, F) known of all streams: of the round before, and of those expected next
+    rows: Ints  # (n, H) in the table, of the rounds expected next
+    before: Floats  # (n, T, P) last known value before each round; 0 where there is none
+    flags: Floats  # (n, 1 + H, F) the same for all streams: of the round before, and of those expected next
 
     def part(self, which: slice) -> Planned:
-        """Return what is known of some of the rounds."""
+        """Return the same for some of the rounds."""
         return Planned(self.table, self.rows[which], self.before[which], self.flags[which])
 
     @property
@@ -119,19 +119,20 @@ class Planned(NamedTuple):
 
     @property
     def unknown(self) -> Ints:
-        """The number of streams and rounds (H,) of which not everything is known, by horizon."""
+        """How many forecasts (H,) of each horizon are made without knowing everything."""
         streams: Ints = is_any_missing(self.table).sum(axis=1)
         counts: Ints = streams[self.rows].sum(axis=0)
         return counts
 
     def features(self) -> Floats:
-        """Return what is known of the next round, and of the last one (n, T, 2 P); 0 where it is not."""
+        """Return what is known of the next round and of the last one (n, T, 2 P); 0 where a value is unknown."""
         return np.concatenate([np.nan_to_num(self.table[self.rows[:, 0]]), self.before], axis=2)
 
     def later_features(self) -> Floats:
-        """Return features of later rounds (H − 1, n, T, 3 (P + F)), NaN where something is not known of the target.
+        """Return features of later rounds (H − 1, n, T, 3 (P + F)); those of the target are NaN where unknown.
 
-        What is known of the target, what was of the last round, and the sum over the rounds up to the target.
+        These are what is known of the target, what was known of the last round, and the sum over the rounds up to the
+        target.
         """
         path = self.table[self.rows.T]  # (H, n, T, P)
         (n_ahead, n, T, _), n_flags = path.shape, self.flags.shape[2]

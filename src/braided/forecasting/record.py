@@ -25,8 +25,8 @@ class Record:
     An error is (actual − forecast) / scale, both in the user's units, with one constant scale per task: so tasks of any
     size can be added up.
 
-    The pinball loss of a quantile of a level is that share of the error of a value above, and the rest of that of one
-    below, in the same units: the least for the true quantile. The ends of an interval are quantiles, too.
+    The pinball loss of a quantile of level q is q times the error of a value above it, or 1 − q times that of a value
+    below, in the same units; on average, it is least for the true quantile. The ends of an interval are quantiles, too.
 
     "single" is one filter per stream; "no change" repeats the last value, "last change" the last difference.
 
@@ -45,9 +45,9 @@ class Record:
     contenders: tuple[str, ...] = CONTENDERS  # the model first
     scale: Floats = field(default_factory=lambda: np.empty(0))  # (T,) in the user's units; empty in older files
     levels: tuple[float, ...] = ()  # (L,) of both ends of the interval, then of the quantiles; () in older files
-    measured: Floats = field(default_factory=lambda: np.empty(0))  # (T,) forecasts whose losses are known
+    measured: Floats = field(default_factory=lambda: np.empty(0))  # (T,) forecasts with losses
     losses: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (T, L) pinball losses
-    below: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (T, L) values below
+    below: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (T, L) number of values below
 
     def __post_init__(self) -> None:
         _insist_contenders(self.contenders)
@@ -77,7 +77,7 @@ class Record:
         return made
 
     def expect(self, levels: tuple[float, ...]) -> None:
-        """Begin sums of the losses of these levels."""
+        """Start the sums of losses anew, for these levels."""
         n_tasks = len(self.counts)
         self.levels, self.measured = levels, np.zeros(n_tasks)
         self.losses, self.below = np.zeros((2, n_tasks, len(levels)))
@@ -103,7 +103,7 @@ class Record:
         self.over_time.add(np.column_stack([np.ones(len(errors)), errors**2]), rounds, n_rounds)
 
     def add_losses(self, ends: Floats, actual: Floats, places: Ints) -> None:
-        """Add the pinball losses of forecasts whose `ends` (n, L) are those of the levels; NaN where there are none."""
+        """Add the pinball losses of `ends` (n, L), the quantiles of the levels; NaN where there are none."""
         known = ~np.isnan(ends).any(axis=1)
         ends, actual, places = ends[known], actual[known, None], places[known]
         with np.errstate(over="ignore"):
@@ -143,7 +143,7 @@ class Record:
 
     @property
     def quantile_pinball(self) -> Floats:
-        """The mean pinball loss (T, Q) of each quantile, likewise."""
+        """The mean pinball loss (T, Q) of each quantile, in the same units."""
         return self._mean(self.losses[:, 2:])
 
     @property

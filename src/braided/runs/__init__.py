@@ -14,7 +14,7 @@ from braided.runs.start import write_choice as write_choice
 from braided.runs.table import Run as Run
 from braided.runs.table import claim as claim
 from braided.runs.table import learn as learn
-from braided.runs.table import learn_ahead as learn_ahead
+from braided.runs.table import learn_known_ahead as learn_known_ahead
 from braided.runs.table import read_tuning_period as read_tuning_period
 from braided.runs.table import run as run
 from braided.runs.table import run_in_memory as run_in_memory

@@ -171,8 +171,8 @@ class Live:
             self._used.append(number)
         self._kind = row.is_dated, row.is_utc
         latest, limit = self._latest, self._limit()
-        if self._tells_ahead(row):
-            return self._look_ahead(row, number, limit)
+        if self._is_known_ahead(row):
+            return self._learn_known_ahead(row, number, limit)
         if latest is not None and limit is not None and row.time - latest > limit:
             return self._keep_or_believe(row, number, limit)
         self._ahead.rounds = []
@@ -183,13 +183,13 @@ class Live:
         """The number of columns that are known ahead."""
         return 0 if self.lines.columns is None else len(self.lines.columns.known)
 
-    def _tells_ahead(self, row: Row) -> bool:
-        """Whether a row says what is known of a round to come: one after the latest, without a value."""
+    def _is_known_ahead(self, row: Row) -> bool:
+        """Whether a row is only what is known of a round to come: one after the latest, without a value."""
         is_later = self._latest is None or row.time > self._latest
         return self._n_known > 0 and is_later and all(value != value for value in row.values.values())
 
-    def _look_ahead(self, row: Row, number: int, limit: int | None) -> list[Forecasts]:
-        """Take in what a row says of a round to come."""
+    def _learn_known_ahead(self, row: Row, number: int, limit: int | None) -> list[Forecasts]:
+        """Learn what a row says of a round to come; it brings no forecasts."""
         if limit is not None and self._latest is not None and row.time - self._latest > limit:
             raise InputError(
                 f"line {number} says what is known of {self._words(row.time)}, more than {self._max_ahead} steps after "

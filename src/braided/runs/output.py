@@ -1,6 +1,6 @@
 """Forecasts in a file: Parquet or CSV with `stream, time, horizon, forecast, low, high, actual`.
 
-Quantiles, if there are any, have columns of their own before the last: `q0.1, q0.5, …`.
+Quantiles, if any, have columns of their own before the last one: `q0.1, q0.5, …`.
 
 During a run, forecasts are kept in numbered parts beside the file. A part is written whole or not at all, so a run that
 was killed can resume after the last part that its saved model knows of. At the end the parts are joined into the file.
@@ -129,7 +129,7 @@ def forecasts_mark(path: Path) -> str:
 
 
 def fields_of(levels: tuple[float, ...]) -> tuple[str, ...]:
-    """Return the fields of a line with quantiles of these levels."""
+    """Return the fields of a printed line, with quantiles of these levels."""
     return LINE_FIELDS + quantile_names(levels)
 
 

@@ -94,7 +94,7 @@ def not_for_auto(option: str) -> InputError:
 
 
 def only_auto_knows(names: Sequence[str]) -> InputError:
-    """Return the error of columns that are known ahead, for a method that does not use them."""
+    """Return the error for a method that can't use columns that are known ahead."""
     return InputError(f"only Auto uses what is known ahead, here {', '.join(names)} (--known): leave it out")
 
 

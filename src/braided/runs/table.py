@@ -192,7 +192,7 @@ def run_in_memory(source: Any, settings: Settings | None = None, **columns: Any)
 def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> None:
     """Let a forecaster learn the rounds that it has not seen yet; a table with none of its streams is refused."""
     _insist_same_columns(forecaster, rounds)
-    for number, (chunk, ahead) in enumerate(_with_next(chunks_of(rounds), forecaster)):
+    for number, (chunk, ahead) in enumerate(_with_next(rounds.chunks(), forecaster)):
         if number == 0 and not set(chunk.tasks) & set(forecaster.columns):
             there = f"{rounds.place} has {listed(chunk.tasks)}, the model {listed(forecaster.columns)}"
             raise InputError(f"{there}: give a table with streams of the model")
@@ -201,15 +201,15 @@ def learn(forecaster: Engine, rounds: Rounds, progress: Progress = silent) -> No
         progress("learning", rounds.progress)
 
 
-def learn_ahead(forecaster: Engine, rounds: Rounds) -> None:
-    """Let a forecaster take in what is known of rounds to come, from a table of that alone.
+def learn_known_ahead(forecaster: Engine, rounds: Rounds) -> None:
+    """Let a forecaster learn what is known of rounds to come, from a table of that alone.
 
     `rounds` has the first of the columns that are known ahead as its values, and the others as features.
     """
     for chunk in rounds.chunks():
-        known = np.concatenate([chunk.values[:, :, None], chunk.extras], axis=2)
-        later = int(np.searchsorted(as_stamps(chunk.times), forecaster.last_stamp, side="right"))
-        forecaster.look_ahead(chunk.times[later:], known[later:], chunk.tasks)
+        later = _rows_after(chunk, forecaster.last_stamp)
+        known = np.concatenate([later.values[:, :, None], later.extras], axis=2)
+        forecaster.look_ahead(later.times, known, later.tasks)
 
 
 def read_tuning_period(rounds: Rounds, settings: Settings) -> TuningPeriod:
@@ -274,7 +274,7 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
 
 
 def _with_next(chunks: Iterator[Chunk], forecaster: Engine) -> Iterator[tuple[Chunk, Chunk]]:
-    """Yield each chunk with the rounds after it of which a forecaster knows something ahead, however they are cut."""
+    """Yield each chunk with the rounds after it that its forecasts may know something of, however they are cut."""
     n = forecaster.horizon - 1 if forecaster.n_known else 0
     held: list[Chunk] = []
     for chunk in chunks:
@@ -294,13 +294,17 @@ def _next_rounds(held: list[Chunk], n: int) -> Chunk:
     return stacked([chunk.rows(slice(n)) for chunk in held[1:]]).rows(slice(n))
 
 
+def _rows_after(chunk: Chunk, stamp: int) -> Chunk:
+    """Return the rounds after a time."""
+    return chunk.rows(slice(int(np.searchsorted(as_stamps(chunk.times), stamp, side="right")), None))
+
+
 def _insist_same_columns(forecaster: Engine, rounds: Rounds) -> None:
     """Refuse a table with other numbers of features than a model has."""
     columns = rounds.columns
     given, needed = (len(columns.features), len(columns.known)), (forecaster.n_extras, forecaster.n_known)
     if given != needed:
-        said = (f"{counted(all_ - known, 'feature')}, {known} known ahead" for all_, known in (given, needed))
-        there, here = said
+        there, here = (f"{counted(n - known, 'feature')}, {known} known ahead" for n, known in (given, needed))
         raise InputError(
             f"{rounds.place} is read with {there}; the model has {here}: name the same columns (--features, --known)"
         )
@@ -309,7 +313,7 @@ def _insist_same_columns(forecaster: Engine, rounds: Rounds) -> None:
 def _advance(forecaster: Engine, chunk: Chunk, ahead: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
     """Learn the rounds not seen yet; keep the forecasts after the tuning period. Return the number of values.
 
-    `ahead` is the rounds after them, of which a forecaster may know something ahead.
+    `ahead` is the rounds after them, of which the forecaster may know something ahead.
     """
     if forecaster.origin.is_utc not in (None, is_utc):
         here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
@@ -319,7 +323,7 @@ def _advance(forecaster: Engine, chunk: Chunk, ahead: Chunk, is_utc: bool, keep:
     tuning_end = NEVER if position is None else position.tuning_end
     known, tuned = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, tuning_end], side="right").tolist()
     first = max(known, tuned)
-    later = ahead.rows(slice(int(np.searchsorted(as_stamps(ahead.times), forecaster.last_stamp, side="right")), None))
+    later = _rows_after(ahead, forecaster.last_stamp)
     if forecaster.n_known and len(later.times):
         forecaster.look_ahead(later.times, later.extras[:, :, -forecaster.n_known :], later.tasks)
     for part, counts in ((chunk.rows(slice(known, first)), False), (chunk.rows(slice(first, None)), True)):

@@ -41,7 +41,7 @@ class Columns(NamedTuple):
     form: Literal["long", "wide"]
     guessed: bool  # at least one of them
     tasks: tuple[str, ...] = ()  # the streams of a wide table
-    known: tuple[str, ...] = ()  # of the features, the last ones: known ahead
+    known: tuple[str, ...] = ()  # the last of the features: those that are known ahead
 
     @classmethod
     def restore(cls, saved: Mapping[str, Any]) -> Columns:
@@ -51,8 +51,13 @@ class Columns(NamedTuple):
         if not all(isinstance(name, str) for name in (*columns.features, *columns.tasks)):
             raise InputError("the columns of a table are not names")
         if columns.known != columns.features[len(columns.features) - len(columns.known) :]:
-            raise InputError("the columns known ahead are not the last of the features")
+            raise InputError("the columns that are known ahead are not the last of the features")
         return columns
+
+    @property
+    def known_last(self) -> tuple[str, ...]:
+        """The other features, of which the last known values are used."""
+        return self.features[: len(self.features) - len(self.known)]
 
     def describe(self) -> str:
         """Describe them in a sentence."""
@@ -61,8 +66,7 @@ class Columns(NamedTuple):
             rest = f"one stream, {self.tasks[0]!r}"
         if self.form == "long":
             rest = f"stream {self.task!r}, value {self.value!r}"
-        last = self.features[: len(self.features) - len(self.known)]
-        if last:
+        if last := self.known_last:
             rest += f", feature{'s' * (len(last) > 1)} {', '.join(map(repr, last))}"
         if self.known:
             rest += f", known ahead {', '.join(map(repr, self.known))}"

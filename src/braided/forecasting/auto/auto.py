@@ -25,8 +25,8 @@ class Auto:
     Parameters
     ----------
     members
-        What to mix besides the rules; by default what suits the number of streams and their seasons, which
-        `Defaults()` stands for among other members.
+        What to mix besides the rules; by default what suits the number of streams and their seasons. `Defaults()`
+        stands for these in a list with others.
     seasons
         Lengths in rounds, such as (7, 365.25), or () for none; by default those of the clock, such as day and week
         where steps are shorter than a day, or those that are found where times are whole numbers.
@@ -44,7 +44,7 @@ class Auto:
     horizon
         How many rounds ahead to forecast: each value is forecast 1, 2, … so many rounds before it comes.
     quantiles
-        The levels of the quantiles to forecast beside the interval, rising, such as (0.1, 0.5, 0.9).
+        The levels of the quantiles to forecast beside the interval, in rising order, such as (0.1, 0.5, 0.9).
     compares
         Whether a mixture that shares nothing runs alongside, to measure what sharing gains; doubles the time.
 
@@ -88,12 +88,12 @@ class Auto:
 
 
 def _levels(given: Any) -> tuple[float, ...]:
-    """Return the levels of quantiles; refuse what are none."""
+    """Return the levels of quantiles; refuse anything else."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"quantiles is {given!r:.80}: give levels between 0 and 1, such as (0.1, 0.5, 0.9)")
     levels = tuple(share(level, "quantiles") for level in given)
     if list(levels) != sorted({*levels}):
-        raise InputError(f"quantiles are {levels!r:.80}: give them rising, each once, such as (0.1, 0.5, 0.9)")
+        raise InputError(f"quantiles are {levels!r:.80}: give each once, in rising order, such as (0.1, 0.5, 0.9)")
     if len(levels) > MOST_QUANTILES:
         raise InputError(f"quantiles are {len(levels)} levels: give {MOST_QUANTILES} or fewer")
     return levels

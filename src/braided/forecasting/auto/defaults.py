@@ -68,6 +68,6 @@ def default_members(
 
 
 def with_plan(member: Linear) -> Linear:
-    """Return a member that also sees what is planned."""
+    """Return the member with another name, which also sees what is known ahead."""
     after = member.after and f"{member.after}, planned"
     return replace(member, name=f"{member.name}, planned", features=(*member.features, "planned"), after=after)

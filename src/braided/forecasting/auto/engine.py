@@ -235,7 +235,7 @@ class AutoEngine(Engine):
     # What is known ahead -------------------------------------------------------------------------------------------
 
     def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
-        """Take in what is known of later rounds, as `Engine.look_ahead` says."""
+        """Add to the plan what is known of later rounds, as `Engine.look_ahead` says."""
         if not self.n_known:
             super().look_ahead(times, known, tasks)
         self._insist_whole()
@@ -261,7 +261,7 @@ class AutoEngine(Engine):
                 self._forget_plan()
 
     def _forget_plan(self) -> None:
-        """Forget what is not needed any more, and what lies too far ahead."""
+        """Forget rows that are no longer needed, and rows too far ahead."""
         if len(self.plan.stamps):
             first = int(self._head.stamps[0]) if self._head.parts else self.last_stamp + 1
             self.plan = self.plan.between(first, self.last_stamp)
@@ -273,7 +273,7 @@ class AutoEngine(Engine):
         return "what is known ahead" if columns is None else listed(columns.features[-self.n_known :])
 
     def plan_in_words(self) -> str:
-        """Say for how many of the next forecasts what should be known ahead is not."""
+        """Say how many of the next forecasts are made without knowing everything."""
         if not self.n_known or self.ensemble is None:
             return ""
         unknown = self._next().planned.unknown
@@ -281,8 +281,8 @@ class AutoEngine(Engine):
             return ""
         first, total = int(np.argmax(unknown > 0)) + 1, self.horizon * len(self.places)
         return (
-            f"{self.known_columns}: not known for {counted(int(unknown.sum()), 'forecast')} of {total}, the first of "
-            f"them {counted(first, 'round')} ahead; these are made without"
+            f"{self.known_columns}: not known for {unknown.sum()} of {counted(total, 'forecast')}, the first of them "
+            f"{counted(first, 'round')} ahead; these are made without it"
         )
 
     # Learning ------------------------------------------------------------------------------------------------------
@@ -543,7 +543,7 @@ class AutoEngine(Engine):
         if not isinstance(parts["auto"], Auto):
             raise InputError(f"auto is a {type(parts['auto']).__name__}")
         if not isinstance(dumped["plan"], Plan):
-            raise InputError("it is not known what is known ahead")
+            raise InputError(f"plan is a {type(dumped['plan']).__name__}")
         given = {name: parts[name] for name in ("n_extras", "coverage", "origin")}
         engine = cls(parts["auto"], n_known=dumped["plan"].n_known, **given)
         engine.plan = dumped["plan"]

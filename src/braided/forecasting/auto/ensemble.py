@@ -41,7 +41,7 @@ from braided.validate import LARGEST_COUNT, count, insist_numbers
 LEARNERS_FROM = 20  # rounds; before, rules alone forecast
 LEARNERS_PRIOR = 150.0  # after h rounds, learners together start with (1 − NO_CHANGE_PRIOR) · h / (h + this)
 NO_CHANGE_PRIOR = 0.2  # of "no change": on a random walk nothing is better, and little else is as good
-MOST_GIVEN = 0.5  # of the weight at the start, to members with a weight of their own
+MOST_GIVEN = 0.5  # of the weight at the start, to members that ask for some
 MANY_STREAMS = 1000  # from which fewer members are worth their time
 NUMBERS_AT_ONCE = 10_000_000  # features, gains and forecasts that are in memory together
 FEATURES_OF_SAMPLE = 200  # at most, roughly
@@ -64,7 +64,7 @@ class Made(NamedTuple):
 
 
 def prior_of(names: list[str], n_learners: int, n_rounds: int, own: Mapping[str, float]) -> Floats:
-    """Return the weights at the start of learners, and the rules after them; some learners have weights of their own.
+    """Return the weights at the start, of learners and then of rules; some learners ask for weights of their own.
 
     >>> prior_of(["a", "b", "no change"], 2, 150, {"b": 0.1}).round(3)
     array([0.36, 0.1 , 0.54])
@@ -94,7 +94,7 @@ class Ensemble:
         seasons: Seasons,
         sharing: bool,
         horizon: int = 1,
-        n_planned: int = 0,  # columns that are known ahead, holidays among them
+        n_planned: int = 0,  # columns that are known ahead, with holidays
     ) -> None:
         self.views, self.members, self.seasons, self.sharing = views, tuple(members), seasons, sharing
         self.n_planned = n_planned
@@ -219,7 +219,7 @@ class Ensemble:
         Forecasts that are not needed may be missing.
         """
         calendar, targets, self.positions = self._calendar(rounds)
-        given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
+        given = rounds.features()
         described = [view.describe(calendar, rounds.values, given, *targets[view.horizon > 1]) for view in self.views]
         plain, levels = described[0], self.views[0].inward(rounds.values)
         came, far = None, None
@@ -239,7 +239,7 @@ class Ensemble:
     def ahead(self, rounds: Stretch) -> Made:
         """Forecast one round, whose values are not known yet, and those after it, and learn nothing."""
         calendar, targets, _ = self._calendar(rounds)
-        given = np.concatenate([rounds.given, rounds.planned.features()], axis=2)
+        given = rounds.features()
         described = [view.describe_next(calendar, given, *targets[view.horizon > 1]) for view in self.views]
         far = None if self.horizons is None else (targets[True][1].X, rounds.planned.later_features())
         changes, followed = self._forecasts(described, rounds, calendar, far, None, is_next=True)

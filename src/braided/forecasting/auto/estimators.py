@@ -16,7 +16,7 @@ from typing import Any, Self, final
 
 from braided.errors import FileError, InputError
 
-IMPORTED_PACKAGES = ("catboost", "lightgbm", "sklearn", "xgboost")  # when a model is loaded; others must be there
+IMPORTED_PACKAGES = ("catboost", "lightgbm", "sklearn", "xgboost")  # for a saved model; others must be there
 DEEPEST = 20  # estimators in estimators
 METHODS = ("fit", "predict", "get_params")
 
@@ -38,7 +38,7 @@ class Recipe:
 
     @classmethod
     def of(cls, estimator: Any, name: str) -> Self:
-        """Return the recipe of a regressor; refuse one whose forecasts could not be made again. `name` is for errors.
+        """Return the recipe of a regressor; refuse one whose forecasts could not be repeated. `name` is for messages.
 
         >>> class Mean:
         ...     def get_params(self, deep=True): return {"shrink": 0.5}
@@ -79,8 +79,8 @@ class Recipe:
         if callable(getattr(value, "get_params", None)) and not isinstance(value, type):
             return cls._of(value, name, depth + 1)
         raise InputError(
-            f"{name} is a {type(value).__name__}, which can't be saved: give None, a number, a text, a list of these "
-            "or an estimator"
+            f"{name} is a {type(value).__name__}, which can't be saved: give None, a number, a string, a list of "
+            "these or an estimator"
         )
 
     def build(self) -> Any:
@@ -90,7 +90,7 @@ class Recipe:
     # Saving --------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
-        """Return it as JSON; raise FileError if the class can't be found again by its name."""
+        """Return the recipe as JSON; raise FileError if the class can't be found again by its name."""
         module, name = self.kind.__module__, self.kind.__qualname__
         if not name.isidentifier() or getattr(sys.modules.get(module), name, None) is not self.kind:
             raise FileError(f"{module}.{name} can't be found again by its name: define the class in a module")
@@ -98,7 +98,7 @@ class Recipe:
 
     @classmethod
     def restore(cls, dumped: Mapping[str, Any]) -> Self:
-        """Return the recipe that was dumped; nothing but classes of estimators of scikit-learn's kind are taken."""
+        """Return the recipe that was dumped; refuse classes that are not regressors of scikit-learn's kind."""
         recipe = cls._restored(dumped)
         from sklearn.base import is_regressor
 
@@ -139,10 +139,10 @@ def _restored(value: Any) -> Any:
 
 
 def _estimator_class(module: str, name: str) -> type:
-    """Return a class of a module by its name, if it is an estimator's.
+    """Return a class of a module by its name; refuse anything but estimators.
 
-    A module that is not loaded is imported only if it belongs to a package of regressors: a file must not choose what
-    code runs.
+    A module that is not loaded is imported only if it belongs to one of `IMPORTED_PACKAGES`: a file must not choose
+    what code runs.
     """
     package = str(module).split(".")[0]
     try:

@@ -1,4 +1,4 @@
-"""Fit estimators and ask them for forecasts; whatever they raise is a breakdown, and not the end of a run."""
+"""Fit estimators and ask them for forecasts; an error that they raise is a breakdown, and does not end a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from braided.errors import InputError
 from braided.forecasting.auto.estimators import Recipe
 from braided.types import Floats
 
-CLIP_CHANGES_AT = 20.0  # times their root mean square, where wild values have little weight
+CLIP_FITTED_CHANGES_AT = 20.0  # times their root mean square, unless every error counts in full
 ROWS_AT_ONCE = 512  # that a model forecasts in one call
 
 
 def fitted(recipe: Recipe, X: Floats, y: Floats, is_robust: bool) -> tuple[Any, str]:
-    """Return an estimator fitted to changes y (n,) by inputs X (n, d), or why it broke down."""
+    """Return an estimator fitted to inputs X (n, d) and changes y (n,), or None and why it broke down."""
     if is_robust:
-        limit = CLIP_CHANGES_AT * np.sqrt(np.mean(y**2))
+        limit = CLIP_FITTED_CHANGES_AT * np.sqrt(np.mean(y**2))
         y = y.clip(-limit, limit)
     model = recipe.build()
     try:
@@ -28,10 +28,10 @@ def fitted(recipe: Recipe, X: Floats, y: Floats, is_robust: bool) -> tuple[Any, 
 
 
 def forecasts_of(model: Any, X: Floats, first: int, name: str) -> tuple[Floats, str]:
-    """Return forecasts (n, T) by inputs (n, T, d) of rounds from number `first` on, and why the model broke down.
+    """Return forecasts (n, T) from inputs (n, T, d), NaN from a breakdown on, and why the model broke down.
 
-    From where it broke down they are NaN. Each call of the model has the same shape, and a round always the same place
-    in it: in products of matrices of other shapes, the last bits may differ.
+    `first` is the number of the first round. Each call of the model has the same shape, and a round always has the same
+    place in it, as matrix products of different shapes may differ in the last bits.
     """
     n, T, d = X.shape
     at_once = max(ROWS_AT_ONCE // T, 1)
@@ -54,7 +54,7 @@ def forecasts_of(model: Any, X: Floats, first: int, name: str) -> tuple[Floats, 
 
 
 def _until_missing(made: Floats, reason: str) -> tuple[Floats, str]:
-    """Return forecasts without those after the first that are missing, and the reason if any are."""
+    """Return forecasts with NaN from the first missing one on, and the reason if any is missing."""
     missing = np.flatnonzero(~np.isfinite(made).all(axis=1))
     if len(missing):
         made[missing[0] :] = np.nan

@@ -8,10 +8,10 @@ A forecast of round r + h − 1 is made before round r, like that of round r its
 | target                  | as of the target              | one for each stream                                        |
 | target, own phases      | as of the target              | one for each stream and phase of the target                |
 | target, phases          | as of the target              | one for each phase of the target                           |
-| target, planned         | and what is known ahead of it | one for each stream                                        |
-| target, planned, pooled | the same                      | one for all streams                                        |
+| target, planned         | the same, what is known ahead | one for each stream                                        |
+| target, planned, pooled | as above                      | one for all streams                                        |
 | effects                 | what is known ahead alone     | one for each stream, of the residuals of a member above    |
-| effects, pooled         | the same                      | one for all streams                                        |
+| effects, pooled         | as above                      | one for all streams                                        |
 
 `_compiled.targets` lists the inputs as of the target, and the rules. All horizons are at work together, so that arrays
 begin with an axis of H − 1 horizons, the first of them 2.
@@ -168,7 +168,7 @@ class Horizons:
         self,
         targets: Targets,
         far: Far,
-        plan: Floats,  # (H − 1, n, T, F) what is known ahead, NaN where it is not
+        plan: Floats,  # (H − 1, n, T, F) what is known ahead, NaN where unknown
         followed: dict[str, Floats],
         came: Came,
         learns_weights: bool,
@@ -194,7 +194,7 @@ class Horizons:
         return self._mix(far, self._with_plan(plan), phases, followed, nothing, learns_weights=False)[0]
 
     def _with_plan(self, plan: Floats) -> Floats:
-        """Return what is known ahead of the last rounds, and of these (H − 1, m + n, T, F)."""
+        """Return what was known ahead when the last rounds were forecast, and when these were (H − 1, m + n, T, F)."""
         return np.concatenate([self.plan, plan], axis=1)
 
     def _clip(self, far: Far, n: int, learns: bool) -> None:
@@ -248,7 +248,7 @@ class Horizons:
 
     @property
     def _base(self) -> int:
-        """The place of the member on whose residuals the effects of what is planned are learned."""
+        """The place of the member whose residuals the filters called effects learn."""
         return next((self.followed.index(name) for name in EFFECTS_ON if name in self.followed), 0)
 
     def _when_forecast(self, known: Any, n: int) -> Any:

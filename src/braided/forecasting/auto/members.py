@@ -2,7 +2,7 @@
 
 To add one, subclass `Member` as a frozen dataclass with a `start`, which returns a `Runner`: the member at work, which
 forecasts a round of all streams and learns it afterwards. All read the same features; each says which, and how it
-learns. `linear` has those that Auto chooses itself, `refit` those of other packages.
+learns. `linear` has the filters that Auto chooses itself, `refit` regressors of other packages.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Rounds:
     scale: Floats  # (n, T) recent typical change of the stream
     phases: Ints  # (n,) of the shortest season
     days_off: Ints  # (n,) 1 on weekends and holidays
-    is_planned: Flags  # (n, T) whether all that is planned is known
+    is_planned: Flags  # (n, T) whether all that should be known ahead is known
     first: int  # number of the first round
     forecasts: Mapping[str, Floats]  # (n, T) of the members before this one
     moments: Floats  # (n, H, K) what the clock says of each round and of those after it
     far: Floats  # (H − 1, n, T, K) features as of later rounds, as `_compiled.targets` lists them
-    plan: Floats  # (H − 1, n, T, K) what is known ahead of these (`Planned.later_features`), NaN where not all is
-    are_needed: bool = True  # whether forecasts are used; if not, those of a member may be NaN
+    plan: Floats  # (H − 1, n, T, K) what is known ahead of later rounds (`Planned.later_features`), NaN where unknown
+    are_needed: bool = True  # whether the forecasts are used; if not, they may be NaN
 
     def part(self, first: int, end: int) -> Rounds:
         """Return some of the rounds, in order."""
@@ -135,14 +135,14 @@ class Runner(ABC):
     def forecast_ahead(self, rounds: Rounds) -> Floats:
         """Return forecasts (H − 1, 1, T) for h = 2 … H, as changes from the last known level; NaN where there is none.
 
-        Known is what is known of one round before it comes.
+        `rounds` is one round, before its values are known.
         """
         raise NotImplementedError(f"{type(self).__name__} looks ahead: it needs forecast_ahead")
 
     def learn_ahead(self, rounds: Rounds, changes: Floats) -> None:
         """Learn changes (H − 1, 1, T) over the last h = 2 … H rounds, of which the round given is the last.
 
-        They are NaN where a level is missing, or a gap lies between. They belong to forecasts made h − 1 rounds ago.
+        They are NaN where a level is missing, or a gap lies between. They are what was to be forecast h − 1 rounds ago.
         """
         raise NotImplementedError(f"{type(self).__name__} looks ahead: it needs learn_ahead")
 
@@ -194,7 +194,7 @@ class Member(ABC):
 
     @property
     def prior(self) -> float:
-        """Its weight at the start; with 0, the default, it has an equal part of the weight of all learners."""
+        """Its weight at the start; with 0, the default, an equal part of what is left for learners."""
         return 0.0
 
     @abstractmethod
@@ -216,12 +216,12 @@ class Member(ABC):
 @final
 @dataclass(frozen=True)
 class Defaults(Member):
-    """All members that Auto would choose itself, in their place among others."""
+    """A place holder in a list of members: stands for all that Auto would choose itself."""
 
     name: str = "defaults"
 
     def start(self, start: Start) -> Runner:
-        """Refuse: others take its place before anything starts."""
+        """Refuse, as other members take its place before anything starts."""
         raise InputError("Defaults stands for other members, and does not start itself")
 
 

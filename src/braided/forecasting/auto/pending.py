@@ -32,8 +32,8 @@ class Pending:
         from scipy.special import ndtri
 
         self.horizon, self.misses, self.levels = horizon, 1.0 - coverage, np.array(levels)
-        self._log_factor = float(np.log(ndtri(0.5 + coverage / 2.0)))  # of the first widths: of normal errors
-        self._multiples: Floats = ndtri(self.levels)  # of the first quantiles, likewise
+        self._log_factor = float(np.log(ndtri(0.5 + coverage / 2.0)))  # of the first intervals, as of normal errors
+        self._multiples: Floats = ndtri(self.levels)  # of the first quantiles, as of normal errors
         none, offsets = np.empty((horizon, horizon - 1, 0)), np.empty((horizon, len(levels), horizon - 1, 0))
         self.given = Given(none, none, none, none, none, offsets)
         self.spreads = [self._fresh(h, 0) for h in range(1, horizon + 1)]

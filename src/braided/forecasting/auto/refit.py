@@ -1,8 +1,8 @@
-"""Refit: any regressor as a member, fitted again now and then on the last rounds; one model of all streams per horizon.
+"""Refit: any regressor as a member, refitted periodically on the last rounds; one model per horizon, for all streams.
 
-It is fitted before the rounds 20, 25, 31, 38, … (each a quarter later), and from `every` on before its multiples. So
-a forecast depends on the number of its round, and not on how rounds are cut into calls. A fit is made once a forecast
-needs it, on rounds that had come by the number it is due at.
+It is fitted before rounds 20, 25, 31, 38, … (each number a quarter larger), and from round `every` on before each
+multiple of it. So a forecast depends on the number of its round, and not on how rounds are cut into calls. A fit is
+made once a forecast needs it, on the rounds before the one at which it was due.
 
 >>> import braided as bd
 >>> class Nearest:
@@ -31,14 +31,14 @@ from braided.errors import InputError
 from braided.forecasting.auto.estimators import Recipe
 from braided.forecasting.auto.fits import fitted, forecasts_of
 from braided.forecasting.auto.members import MEAN, NEAR, OWN, Member, Rounds, Runner, Start
-from braided.forecasting.auto.samples import Samples, single
+from braided.forecasting.auto.samples import Samples, in_single_precision
 from braided.graph import TaskGraph, TaskKey
 from braided.types import Floats
 from braided.validate import LARGEST_COUNT, count, insist_kinds
 
 FEATURES = (*OWN, *NEAR, *MEAN, "seasons", "phases", "known", "waves")  # and "planned"
-PRIOR = 0.2  # of all weight, as much as that of "no change"; with less, a short history ends before it is trusted
-FIRST_FIT, STEP = 20, 1.25  # the round of the first fit, and how much later each is than the one before
+REFIT_PRIOR = 0.2  # of all weight, as much as "no change" has; with less, a short history ends before it is trusted
+FIRST_FIT, FIT_FACTOR = 20, 1.25  # the round of the first fit, and by what the rounds of later ones grow
 LEAST_SAMPLES = 20
 LARGEST_INPUT = 1e6  # in units, so that regressors in single precision can take it
 
@@ -51,9 +51,9 @@ class Refit(Member):
     Parameters
     ----------
     estimator
-        What to fit; never changed itself. Its parameters must be plain, and each random_state a number.
+        What to fit; only copies of it are fitted. Its parameters must be plain, and each random_state a number.
     every
-        After how many rounds to fit again; more often in the first rounds.
+        How many rounds to wait between fits; fewer in the first rounds.
     window
         How many rounds to learn from; memory and the size of a saved model grow with it.
     name
@@ -78,19 +78,19 @@ class Refit(Member):
 
     @property
     def prior(self) -> float:
-        """Its weight at the start."""
-        return PRIOR
+        """The weight at the start."""
+        return REFIT_PRIOR
 
     def plain(self) -> Self:
-        """Return the same, fitted to changes that are not clipped."""
+        """Return the member that is fitted to changes in full, without clipping."""
         return replace(self, is_robust=False)
 
     def start(self, start: Start) -> RefitRunner:
-        """Return it before the first round."""
+        """Return the member at work, before the first round."""
         return RefitRunner(self, start)
 
     def last_fit(self, number: int) -> int:
-        """Return the round before which the model was fitted that forecasts a round; 0 before the first fit.
+        """Return the round before which the model that forecasts this round is fitted; 0 before the first fit.
 
         >>> one = Refit(Recipe(object, {}), every=100)
         >>> [one.last_fit(number) for number in (19, 20, 24, 25, 99, 100, 199, 260)]
@@ -101,14 +101,14 @@ class Refit(Member):
         if number >= self.every:
             return max(number - number % self.every, FIRST_FIT)
         due = FIRST_FIT
-        while (later := int(due * STEP)) <= number:
+        while (later := int(due * FIT_FACTOR)) <= number:
             due = later
         return due
 
 
 @final
 class RefitRunner(Runner):
-    """The models, and the rounds that they were and will be fitted on."""
+    """The models, and the rounds that they are fitted on."""
 
     def __init__(self, member: Refit, start: Start) -> None:
         self.member, self.horizon, self.is_robust = member, start.horizon, member.is_robust
@@ -127,7 +127,7 @@ class RefitRunner(Runner):
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether later rounds are asked for."""
+        """Whether later rounds are forecast at all."""
         return self.horizon > 1
 
     # Rounds --------------------------------------------------------------------------------------------------------
@@ -167,15 +167,17 @@ class RefitRunner(Runner):
         return made
 
     def _samples(self, rounds: Rounds, changes: Floats | None) -> Samples:
-        """Return rounds as they are kept; of features as of later rounds, only those that are not of the next one.
+        """Return rounds as they are kept.
 
-        What is known ahead is NaN where not all of it is.
+        Features as of later rounds leave out those that equal features of the next round. What is known ahead is NaN
+        where any of it is unknown.
         """
         planned = np.where(rounds.is_planned[:, :, None], rounds.X[:, :, self.planned], np.nan)
         X = np.concatenate([rounds.X[:, :, self.columns], rounds.scale[:, :, None], planned], axis=2)
         far = np.concatenate([rounds.far[:, :, :, FAR_FEATURES:], rounds.plan], axis=3)
         came = np.empty((0, *rounds.y.shape)) if changes is None else np.concatenate([rounds.y[None], changes])
-        return Samples(single(X, LARGEST_INPUT), single(far, LARGEST_INPUT), rounds.moments, came)
+        X, far = (in_single_precision(numbers, LARGEST_INPUT) for numbers in (X, far))
+        return Samples(X, far, rounds.moments, came)
 
     def _forget(self) -> None:
         """Forget the rounds that no fit needs any more."""
@@ -191,21 +193,21 @@ class RefitRunner(Runner):
     # Models --------------------------------------------------------------------------------------------------------
 
     def _forecasts(self, number: int, samples: Samples, horizons: range, learns: bool) -> Floats:
-        """Forecast rounds from this number on, for which the same fit is the last; NaN where a model is missing."""
+        """Forecast rounds from this number on, all by the same fit; NaN where a model is missing."""
         made = np.full((len(horizons), *samples.X.shape[:2]), np.nan)
         self._fit(self.member.last_fit(number), horizons)
         for place, k in enumerate(horizons):
             if self.models[k] is not None and not self.is_broken[k]:
                 inputs = samples.inputs(k)
                 sees_all = ~np.isnan(inputs).any(axis=2)
-                said, reason = forecasts_of(self.models[k], np.nan_to_num(inputs), number, self.member.name)
-                made[place] = np.where(sees_all, said, np.nan)
+                predicted, reason = forecasts_of(self.models[k], np.nan_to_num(inputs), number, self.member.name)
+                made[place] = np.where(sees_all, predicted, np.nan)
                 if learns and reason:
                     self._break(k, reason)
         return made
 
     def _fit(self, due: int, horizons: range) -> None:
-        """Fit the models that are due, on the rounds before that number."""
+        """Fit the models of these horizons on the rounds before number `due`, unless that was tried before."""
         if due != self.fitted:
             self.fitted, self.models = due, [None] * self.horizon
             self.is_tried[:], self.is_broken[:] = False, False
@@ -216,7 +218,7 @@ class RefitRunner(Runner):
         self.parts = [Samples.joined(self.parts)]
         last = self.parts[0].part(max(due - self.member.window - self.first, 0), due - self.first)
         for k in wanted:
-            X, y = last.known(k)
+            X, y = last.complete(k)
             if len(y) >= LEAST_SAMPLES:
                 self.models[k], reason = fitted(self.member.estimator, X, y, self.is_robust)
                 if reason:
@@ -226,7 +228,7 @@ class RefitRunner(Runner):
         """Forecast nothing for a horizon until the next fit."""
         self.breakdowns += 1
         self.is_broken[k] = True
-        said = f"{self.member.name} broke down and forecasts nothing until it is fitted again ({reason:.200})"
+        said = f"{self.member.name} broke down and forecasts nothing until its next fit ({reason:.200})"
         warnings.warn(said, RuntimeWarning, stacklevel=2)
 
     # Streams that join, saving -------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ class RefitRunner(Runner):
         self.parts = [part.with_stream() for part in self.parts]
 
     def dump(self) -> dict[str, Any]:
-        """Return the rounds that are kept; models are fitted on them again after loading."""
+        """Return the rounds that are kept; models are refitted on them after loading."""
         names = ("first", "rounds", "fitted", "is_broken", "breakdowns")
         samples = [Samples.joined(self.parts)._asdict()] if self.parts else []
         return {name: getattr(self, name) for name in names} | {"samples": samples}
@@ -248,10 +250,10 @@ class RefitRunner(Runner):
             setattr(self, name, count(dumped[name], name, least=0, most=LARGEST_COUNT))
         broken, self.parts = dumped["is_broken"], [Samples(**one) for one in dumped["samples"]]
         if np.shape(broken) != (self.horizon,) or broken.dtype != np.bool_:
-            raise InputError(f"it is not known which models of {self.member.name!r} broke down")
+            raise InputError(f"{self.member.name!r} does not say which of its models broke down")
         kept = max(self.member.last_fit(self.rounds) - self.member.window, 0) if self.rounds else 0
         if self.first != kept or self.fitted not in (0, *map(self.member.last_fit, (self.rounds, self.rounds - 1))):
-            raise InputError(f"{self.member.name!r} keeps other rounds than its models need")
+            raise InputError(f"{self.member.name!r} keeps the wrong rounds for its models")
         if len(self.parts) != (self.rounds > 0):
             raise InputError(f"{self.member.name!r} keeps no rounds, or rounds that it has not learned")
         for part in self.parts:

@@ -1,4 +1,4 @@
-"""Samples: what rounds were forecast from, and what came in them, kept for a member that is fitted now and then."""
+"""Samples: what rounds were forecast from, and what came in them, kept for a member that is refitted periodically."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Samples(NamedTuple):
         return Samples(self.X[here], self.far[:, here], self.moments[here], self.came[:, here])
 
     def inputs(self, k: int) -> Floats:
-        """Return what the round k after the next is forecast from (n, T, …); the stream's number is the last column."""
+        """Return the inputs (n, T, …) for forecasts of the round k after the next; the last is the stream's number."""
         n, T = self.X.shape[:2]
         moments = np.broadcast_to(self.moments[:, None, k], (n, T, self.moments.shape[2]))
         streams = np.broadcast_to(np.arange(T, dtype=np.float64)[:, None], (n, T, 1))
         return np.concatenate([self.X, *self.far[k - 1 : k], moments, streams], axis=2, dtype=np.float64)
 
-    def known(self, k: int) -> tuple[Floats, Floats]:
-        """Return inputs (m, …) that are all known, and the changes (m,) that came, k rounds after the next."""
+    def complete(self, k: int) -> tuple[Floats, Floats]:
+        """Return inputs (m, …) without NaN, and the changes (m,) that came, for the round k after the next."""
         n = max(len(self.X) - k, 0)
         X, y = self.part(0, n).inputs(k), self.came[k, len(self.X) - n :]
         there = ~np.isnan(y) & ~np.isnan(X).any(axis=2)
         return X[there], y[there]
 
     def with_stream(self) -> Samples:
-        """Return them with one more stream, of which nothing is known."""
+        """Return the same with one more stream, of which nothing is known."""
         near, far = ((0, 0), (0, 1), (0, 0)), ((0, 0), (0, 0), (0, 1), (0, 0))
         came = np.pad(self.came, ((0, 0), (0, 0), (0, 1)), constant_values=np.nan)
         return self._replace(X=np.pad(self.X, near), far=np.pad(self.far, far), came=came)
@@ -54,7 +54,7 @@ class Samples(NamedTuple):
         return cls(*(np.concatenate(held, AXES.get(name, 0)) for name, *held in arrays))
 
     def insist_like(self, n: int, n_streams: int, horizon: int, d: int) -> None:
-        """Refuse anything but n rounds of so many streams, horizons and features."""
+        """Refuse samples that do not have n rounds, n_streams streams, these horizons and d features."""
         for name, array in self._asdict().items():
             if not isinstance(array, np.ndarray):
                 raise InputError(f"{name} of samples is a {type(array).__name__}")
@@ -67,6 +67,6 @@ class Samples(NamedTuple):
         insist_numbers(self.came, "changes that came", (horizon, n, n_streams), missing=True)
 
 
-def single(numbers: Floats, limit: float) -> Any:
-    """Return numbers clipped, in single precision."""
+def in_single_precision(numbers: Floats, limit: float) -> Any:
+    """Return numbers in single precision, clipped at ± the limit."""
     return np.clip(numbers, -limit, limit).astype(np.float32)

@@ -30,6 +30,10 @@ class Stretch(NamedTuple):
     is_day_off: Flags  # (n,) weekends and holidays
     targets: Ints  # (n, H) local times of each round and of those after it, as they are expected
 
+    def features(self) -> Floats:
+        """Return the features that the caller gives (n, T, E + 2 P): as known last, holidays, and known ahead."""
+        return np.concatenate([self.given, self.planned.features()], axis=2)
+
     def rows(self, which: slice) -> Stretch:
         """Return some of the rounds."""
         arrays = {name: array[which] for name, array in self._asdict().items() if name != "planned"}
@@ -38,7 +42,7 @@ class Stretch(NamedTuple):
 
 @final
 class Surroundings:
-    """Holidays, and the units of the further columns, of which the last are known ahead."""
+    """Holidays, and the units of the further columns, the last `n_known` of which are known ahead."""
 
     def __init__(self, region: str | None, n_extras: int, n_known: int) -> None:
         self.region, self.n_known = region, n_known
@@ -69,7 +73,7 @@ class Surroundings:
     ) -> Stretch:
         """Return rounds with all that is known of them; the first of the times is that of the round before.
 
-        `plan` is the table of what is known ahead (m + 1, T, P), and the rows (n, H) of the rounds expected next.
+        `plan` is a table of what is known ahead (m + 1, T, P), and its rows (n, H) for the rounds expected next.
         """
         known = np.nan_to_num(self.inward(extras))
         n_last = known.shape[2] - self.n_known

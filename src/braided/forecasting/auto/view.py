@@ -51,7 +51,7 @@ class View:
         alike: Ints,
         medians: Floats,
         seasons: Seasons,
-        n_given: tuple[int, int],  # numbers of features that the caller gives: known, and planned
+        n_given: tuple[int, int],  # numbers of features in the groups known and planned
         horizon: int = 1,
     ) -> None:
         self.units, self.graph, self.alike, self.medians = units, graph, alike, medians
@@ -116,7 +116,7 @@ class View:
         return made
 
     def _give_planned(self, made: Described, given: Floats) -> None:
-        """Put what is planned into the features as it is: a rare promotion is not a wild value."""
+        """Put what is known ahead into the features as it is: a rare promotion is not a wild value."""
         end, size = self.groups["planned"], self.n_given[1]
         made.X[:, :, end - size : end] = given[:, :, given.shape[2] - size :]
 

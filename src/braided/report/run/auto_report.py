@@ -48,7 +48,7 @@ COLUMN_OF = {ONE_FILTER: "one filter", ALONE: "unshared"}
 MEMBERS_NAMED = 8  # the others are one
 MOST_HORIZONS = 8  # in a table; of more, some are shown
 HORIZONS_OF_QUANTILES = 4
-LOSS = "Loss: mean pinball loss of the ends, where 1 is the stream's typical change; the less, the better. "
+INTERVAL_LOSS = "Loss: mean pinball loss of the interval's ends, in the stream's typical changes; less is better. "
 # From dark to light, so that neighbours in a stack differ for every eye; learners are cold and rules are warm.
 COLD = ("#0b3c5d", "#1f78b4", "#6fb1de", "#00695c", "#4db6a0", "#b5d8ea", "#2e4a7d", "#8fd0c1")
 WARM = ("#a63c00", "#e88a1a", "#f6c667", "#7a4a1e", "#d9a35b", "#f3dcae", "#c2571a", "#ffe9b8")
@@ -57,7 +57,7 @@ PYTHON = """\
 import braided as bd
 
 forecaster = bd.Forecaster.load(MODEL)
-ahead = forecaster.forecast()  # of the next round: ahead.tasks, .forecast, .low, .high
+ahead = forecaster.forecast()  # of the next rounds: ahead.tasks, .horizons, .forecast, .low, .high
 # forecaster.update(times, values, streams) learns newer rounds, and forecaster.save(file) keeps them"""
 
 
@@ -237,7 +237,7 @@ class AutoReport(EngineReport):
             f"the error is. Best rule: “{rule}”, chosen in hindsight. One filter: one per stream, on its own past. "
         )
         note += "Unshared: the same mixture without the other streams. " * record.has(ALONE)
-        note += LOSS
+        note += INTERVAL_LOSS
         some_lack = still.n_known < len(rmse)  # an error of no change to compare with
         note += "Last row: means over the streams" + " that have a number in the column" * some_lack + "."
         last = f"{still.n_known:,} of {len(rmse):,}" * some_lack
@@ -270,13 +270,14 @@ class AutoReport(EngineReport):
             rows.append((f"{h}", *cells, brief(mean_of(record.pinball))))
         note = (
             "Means over the streams; forecasts of later rounds are scored when their values come. Seasonal naive: the "
-            "value as many of the shortest season before as it takes to be known when the forecast is made. " + LOSS
+            "value as many of the shortest season before as it takes to be known when the forecast is made. "
+            + INTERVAL_LOSS
         ).strip()
         groups = (("", 1), ("error over", 1), ("gain % over", 2), ("interval", 2))
         return Table("horizons", title, "synchronous", columns, tuple(rows), note, groups)
 
     def quantiles(self) -> Table:
-        """Return which share of the values was below each quantile, and its loss, for some horizons; empty without."""
+        """Return the share of the values below each quantile, and its loss, for some horizons; empty without any."""
         every = shown_horizons(self.engine.horizon)
         few = np.linspace(0.0, len(every) - 1.0, min(len(every), HORIZONS_OF_QUANTILES)).round().astype(int)
         horizons = [every[place] for place in few]
@@ -293,8 +294,8 @@ class AutoReport(EngineReport):
             group="synchronous",
             columns=("Level", *ahead, *ahead),
             rows=tuple(rows),
-            note="Means over the streams. Below: the share of the values, which should be the level. Loss: mean "
-            "pinball loss, where 1 is the stream's typical change.",
+            note="Means over the streams. Below: the share of the values below the quantile; it should be the level. "
+            "Loss: mean pinball loss, where 1 is the stream's typical change.",
             groups=(("", 1), ("below, %", len(ahead)), ("loss", len(ahead))),
         )
 

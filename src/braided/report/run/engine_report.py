@@ -210,7 +210,7 @@ class EngineReport:
             f"Forecasts {self.not_scored} do not count.",
             **self._baselines(),
             "Interval": f"Should hold {coverage} of the values of each stream; its width adapts to the errors.",
-            **({"Quantile": "Below it should be a share of the values: its level."} if self.engine.levels else {}),
+            **({"Quantile": "Should have a share of the values below it: its level."} if self.engine.levels else {}),
         }
 
     def _baselines(self) -> dict[str, str]:
@@ -261,7 +261,7 @@ class EngineReport:
         return Table("horizons", "Errors by horizon", "synchronous", ("Rounds ahead",), ())
 
     def quantiles(self) -> Table:
-        """Return how good the quantiles are; empty without any."""
+        """Return how good the quantiles are; empty without quantiles."""
         return Table("quantiles", "Quantiles", "synchronous", ("Level",), ())
 
     def tables(self) -> list[Table]:

@@ -81,7 +81,7 @@ def pictures(run: Run) -> Iterator[Picture]:
             f"The next {forecaster.horizon} rounds",
             "The same streams, from the last round on. Band: the interval that should hold "
             f"{100 * forecaster.coverage:g} % of the values, round by round."
-            + " Darker: between quantiles, pair by pair."
+            + " Darker: between the lowest and the highest quantile, the next two, and so on."
             * (len(forecaster.levels) > 1),
             f"Line plots of the last values of {listed}, followed by forecasts and their intervals.",
             _forecasts(_continued(shown, forecaster), forecaster, line_of(report.method)),
