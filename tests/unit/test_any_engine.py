@@ -172,7 +172,7 @@ def test_any_engine_runs_a_table_is_resumed_and_reported(tmp_path):
     page = write_run_report(done, tmp_path / "report").read_text("utf-8")
     assert "wind.csv" in page
     assert "One filter per stream" not in page
-    assert "one filter each" not in report_of(in_memory).errors().columns
+    assert "one filter" not in report_of(in_memory).errors().columns
     assert report_of(in_memory).facts()["Method"] == "Still"
     assert "Sharing" not in "".join(in_words(in_memory))
     summary, error = Summary.of(in_memory), made.actual - made.forecast

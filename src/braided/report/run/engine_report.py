@@ -232,8 +232,8 @@ class EngineReport:
             Column("", "RMSE", [*(number(value, ".4g") for value in summary.rmse), ""]),
         ]
         for above, title, name in (
-            ("error over no change", "model", "to_no_change"),
-            ("error over no change", "one filter each", "single_to_no_change"),
+            ("over no change", "model", "to_no_change"),
+            ("over no change", "one filter", "single_to_no_change"),
             ("over last change", "model", "to_last_change"),
         ):
             if shares or name != "single_to_no_change":
