@@ -18,7 +18,7 @@ A shop chain has a few years of daily sales of each shop. The model learns all o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from braided.errors import InputError
 from braided.forecasting import Engine, Forecasts, Record
 from braided.forecasting.auto import Auto
 from braided.graph import TaskKey, task_keys
+from braided.printable import counted
 from braided.runs.start import Settings, choose, fresh_auto, load_forecaster, only_auto_knows, start
 from braided.runs.tuning_period import TuningPeriod
 from braided.state import save
@@ -109,7 +110,7 @@ class Forecaster:
             quantiles=quantiles,
         )
         self.settings = Settings((method,), auto, coverage=interval)
-        self.known = (known,) if isinstance(known, str) else tuple(known)
+        self.known = _names(known)
         if self.known and not self.settings.is_auto:
             raise only_auto_knows(self.known)
         self._engine: Engine | None = None
@@ -159,43 +160,45 @@ class Forecaster:
             made = engine.advance(times, table, keys, extras)
             self._engine = engine  # only now, so that a refused update leaves nothing behind
             return made
-        if self._engine.origin.is_utc not in (None, is_utc):
-            raise InputError("times with and without UTC offsets are mixed: give the same kind as before")
+        self._insist_same_offsets(self._engine, is_utc)
         return self._engine.advance(times, table, keys, extras)
 
     def forecast(self, times: Any = None, known: Any = None, streams: Any = None) -> Forecasts:
         """Forecast the next rounds, up to the horizon, for every stream that had a value.
 
-        `times` and `known` (rounds, streams, columns) are the plan for rounds to come. They count for this call only,
-        beside what `update` was given of the plan. Where something is not known, a warning says so.
+        `times` and `known` (rounds, streams, columns) are the plan for rounds to come. It is remembered, and replaced
+        where it is given anew. Where something is not known, a warning says so.
         """
         engine = self.engine
         if (times is None) != (known is None):
             raise InputError("times and known belong together: give both, or neither")
-        before = engine.plan
-        try:
-            if known is not None:
-                plain, _ = _plain_times(times)
-                keys = self.streams if streams is None else task_keys(streams, "stream")
-                extras = self._known(known, (np.size(plain), len(keys)))
-                engine.look_ahead(plain, extras, keys)
-            if said := engine.plan_in_words():
-                warnings.warn(said, stacklevel=2)
-            return engine.ahead()
-        finally:
-            engine.plan = before
+        if known is not None:
+            plain, is_utc = _plain_times(times)
+            self._insist_same_offsets(engine, is_utc)
+            keys = self.streams if streams is None else task_keys(streams, "stream")
+            engine.learn_known_ahead(plain, self._known(known, (np.size(plain), len(keys))), keys)
+        if said := engine.plan_in_words():
+            warnings.warn(said, stacklevel=2)
+        return engine.ahead()
+
+    @staticmethod
+    def _insist_same_offsets(engine: Engine, is_utc: bool) -> None:
+        if engine.origin.is_utc not in (None, is_utc):
+            raise InputError("times with and without UTC offsets are mixed: give the same kind as before")
 
     def _known(self, known: Any, shape: tuple[int, ...]) -> Floats:
         """Return what is known ahead as an array of this shape with one more dimension, of columns."""
         if known is None:
             return np.full((*shape, len(self.known)), np.nan)
+        if not self.known:
+            raise InputError('known has no names: say what is known ahead, such as Forecaster(known=("price",))')
         given = numbers(known, "known")
         if given.shape == shape and len(self.known) == 1:
             given = given[..., None]
         if given.shape != (*shape, len(self.known)):
             raise InputError(
-                f"known has shape {given.shape}: with {len(self.known)} names in known=, it must have "
-                f"{(*shape, len(self.known))}"
+                f"known has shape {given.shape}: with {counted(len(self.known), 'name')} in Forecaster(known=), it "
+                f"must have {(*shape, len(self.known))}"
             )
         return given
 
@@ -230,6 +233,13 @@ class Forecaster:
         return (
             f"Forecaster({self._engine!r})" if self._engine is not None else f"Forecaster({self.settings.methods[0]})"
         )
+
+
+def _names(known: Any) -> tuple[str, ...]:
+    names = (known,) if isinstance(known, str) else tuple(known) if isinstance(known, Iterable) else (known,)
+    if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
+        raise InputError(f"known is {known!r:.80}: give the name of each column that is known ahead, once")
+    return names
 
 
 def _lengths(season: Any) -> tuple[float, ...] | None:

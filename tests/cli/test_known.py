@@ -99,11 +99,11 @@ def test_what_is_known_may_come_with_the_table_or_with_forecast(frame, monkeypat
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (("run", "all.csv", "--value", "sales", "--known", "price"), "no column 'price'"),
+        (("run", "all.csv", "--value", "sales", "--known", "price"), "has 'price', which is no column"),
         (("run", "all.csv", "--value", "sales", "--known", "promotion", "--features", "promotion"), "have 'promotion'"),
         (("run", "all.csv", "--known", "promotion", "--method", "mt-wrls"), "only Auto uses what is known ahead"),
         (("tune", "all.csv", "--known", "promotion"), "only Auto uses what is known ahead"),
-        (("run", "wide.csv", "--known", "promotion"), "--known (known= in Python) names columns of a long table"),
+        (("run", "wide.csv", "--known", "shop 1"), "--known (known= in Python) names columns of a long table"),
         (("forecast", "plain/model.braided", "--future", "future.csv"), "leave out --future"),
         (("run", "all.csv", "--model", "plain/model.braided", "--known", "promotion"), "name the same columns"),
     ],
@@ -153,8 +153,8 @@ def test_lines_are_forecast_like_a_table(frame, tmp_path, cut):
     assert not live.rejected
     table = go(tmp_path / "run", "past.csv", every=10**6).forecaster
     assert live.forecaster.rounds == table.rounds
-    table.look_ahead(*known_of(frame))
-    live.forecaster.look_ahead(*known_of(frame))
+    table.learn_known_ahead(*known_of(frame))
+    live.forecaster.learn_known_ahead(*known_of(frame))
     same(live.forecaster.ahead(), table.ahead())
 
 
@@ -176,16 +176,21 @@ def test_a_line_of_a_day_too_far_ahead_is_refused(frame):
     assert live.forecaster.plan.stamps.max() > live.forecaster.last_stamp
 
 
-def test_a_missing_plan_is_reported_once(frame):
+def test_it_is_said_when_a_plan_ends(frame):
     said = []
     live = Live(FEW, note=said.append, **columns())
     rows = [row for row in frame.itertuples() if not np.isnan(row.sales)]
-    for number, row in enumerate(rows[:90], 1):
-        live.feed(line_of(row, row.sales), number)
-    assert [text for text in said if "not known" in text] == [
-        "'promotion': not known for 12 of 12 forecasts, the first of them 1 round ahead; these are made without it "
-        "(said once)"
-    ]
+    days = list(dict.fromkeys(frame.day))
+    number = 0
+    for row in rows[:150]:
+        place = days.index(row.day)
+        told = [one for one in frame.itertuples() if one.day == days[place + H] and place % 30 < 25]
+        for line in [*(line_of(one, None) for one in told if one.shop == row.shop), line_of(row, row.sales)]:
+            number += 1
+            live.feed(line, number)
+    noted = [text for text in said if "not known" in text]
+    assert len(noted) == 1  # on the 26th day, and not on each one after it
+    assert "the first of them 4 rounds ahead; these are made without it, and their intervals may be too" in noted[0]
 
 
 def test_live_needs_auto_for_what_is_known_ahead():

@@ -1,6 +1,7 @@
 """What is known ahead: a slow twin of how it is found, and that forecasts use all of it and nothing further ahead."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 import braided as bd
+from braided._compiled.delayed import delayed_inplace
 from braided.errors import FileError, InputError
 from braided.forecasting import Plan, joined
 from braided.forecasting.auto import Auto, AutoEngine, Linear
-from braided.forecasting.plan import ROUNDS_KEPT_AHEAD, Planned
+from braided.forecasting.plan import ROUNDS_KEPT_AHEAD, ROWS_AHEAD, Planned
 from braided.report import in_words
 from braided.state import dumps, loads
 from tests.auto import OWN, TIED, in_pieces, same, times_of
@@ -46,12 +48,19 @@ def plans(draw):
     return Plan(("a",), np.array(stamps, np.int64), np.array(stamps, float).reshape(-1, 1, 1))
 
 
-@given(plans(), st.lists(st.integers(-30, 60), min_size=1, max_size=4), st.integers(1, 6), st.integers(1, 9))
-def test_rows_are_those_near_the_rounds_expected_and_none_further_ahead(plan, nows, n_ahead, step):
-    expected = np.array(nows)[:, None] + step * np.arange(n_ahead)
-    found = plan.rows_of(expected, step)
+@given(
+    plans(),
+    st.lists(st.tuples(st.integers(-30, 60), st.integers(1, 9)), min_size=1),
+    st.integers(1, 6),
+    st.integers(1, 9),
+)
+def test_rows_are_those_near_the_rounds_expected_and_none_further_ahead(plan, rounds, n_ahead, step):
+    nows, gaps = np.array(rounds).T
+    expected = nows[:, None] + step * np.arange(n_ahead)
+    found = plan.rows_of(nows - gaps, expected, step)
     for i, now in enumerate(nows):
-        among = [row for row, stamp in enumerate(plan.stamps) if stamp >= now - step // 2][:n_ahead]
+        since = max(now - gaps[i] + 1, now - step // 2)
+        among = [row for row, stamp in enumerate(plan.stamps) if stamp >= since][: ROWS_AHEAD * n_ahead]
         for h in range(n_ahead):
             distances = {row: abs(int(plan.stamps[row]) - int(expected[i, h])) for row in among}
             near = min(distances.values(), default=step) <= step // 2
@@ -101,7 +110,9 @@ def test_features_of_later_rounds_are_the_target_the_last_round_and_the_sum_up_t
         np.testing.assert_allclose(made[k, i, t], wanted, rtol=1e-14)
     lacks = [[[np.isnan(table[rows[i, h], t]).any() for t in range(T)] for i in range(n)] for h in range(n_ahead)]
     np.testing.assert_array_equal(planned.is_known, ~np.array(lacks)[0])
-    assert planned.unknown.tolist() == np.sum(lacks, axis=(1, 2)).tolist()
+    assert planned.unknown[0].tolist() == np.sum(lacks, axis=(1, 2)).tolist()
+    columns = [[np.isnan(table[rows[:, h]][:, :, p]).sum() for h in range(n_ahead)] for p in range(P)]
+    assert planned.unknown[1:].tolist() == columns
 
 
 def test_a_plan_far_ahead_is_forgotten():
@@ -112,7 +123,7 @@ def test_a_plan_far_ahead_is_forgotten():
     nothing = np.full((len(later), len(tasks)), np.nan)
     for _ in range(3):
         forecaster.advance(later, nothing, tasks, np.ones((*nothing.shape, 1)))
-        forecaster.look_ahead(later, np.ones((*nothing.shape, 1)), tasks)
+        forecaster.learn_known_ahead(later, np.ones((*nothing.shape, 1)), tasks)
     assert len(forecaster.plan.stamps) <= ROUNDS_KEPT_AHEAD + 30
     assert forecaster.rounds == 30
 
@@ -170,7 +181,7 @@ def test_cut_anywhere_forecasts_are_the_same_to_the_bit_if_the_plan_comes_in_tim
     pieces, forecaster = [], engine()
     for part in np.split(np.arange(len(times)), cuts):
         later = slice(part[-1] + 1, part[-1] + H)
-        forecaster.look_ahead(times[later], plan[later], tasks)
+        forecaster.learn_known_ahead(times[later], plan[later], tasks)
         pieces.append(forecaster.advance(times[part], values[part], tasks, plan[part]))
         forecaster = loads(dumps(forecaster)) if saves else forecaster
     same(made, joined(pieces))
@@ -188,11 +199,14 @@ def test_where_nothing_is_known_the_members_without_a_plan_forecast():
     errors = [np.mean((one.actual - one.forecast)[scored] ** 2) for one in (made, without, plain)]
     assert errors[0] < 0.7 * errors[1]
     assert errors[1] == pytest.approx(errors[2], rel=0.05)  # a member that never forecasts has had a weight
-    assert (untold.unplanned[0] == untold.unplanned[1]).all()
-    assert told.unplanned[0, 0] == 0
-    said = "Not known ahead: what is known ahead, for 100.0 % 1 round ahead and 100.0 % 5 rounds ahead of the forecasts"
+    assert (untold.unplanned == untold.unplanned[2]).all()
+    assert told.unplanned[0, 0] == 0 < told.unplanned[0, 1]
+    np.testing.assert_array_equal(loads(dumps(told)).unplanned, told.unplanned)
+    said = "“column 1” was not known for 100.0 % 1 round ahead and 100.0 % 5 rounds ahead"
     assert said in "\n".join(in_words(untold))
-    assert "Not known ahead" not in "\n".join(in_words(told))
+    assert "was not known" not in "\n".join(in_words(told))
+    told.forget_record()
+    assert not told.unplanned.any()
 
 
 def test_a_regressor_forecasts_with_the_plan_and_not_without():
@@ -206,11 +220,88 @@ def test_a_regressor_forecasts_with_the_plan_and_not_without():
         errors = [np.mean((one.actual - one.forecast)[scored] ** 2) for one in (made, blind)]
         assert errors[0] < 0.9 * errors[1], h
     without = told.ahead()
-    told.look_ahead(times[-1:], plan[-1:], tasks)
+    told.learn_known_ahead(times[-1:], plan[-1:], tasks)
     told_one = told.ahead()
     is_next = without.horizons == 1
     assert (without.forecast[is_next] != told_one.forecast[is_next]).all()
     np.testing.assert_array_equal(without.forecast[~is_next], told_one.forecast[~is_next])  # nothing is known of these
+
+
+def test_what_was_told_ahead_need_not_be_told_again():
+    times, values, tasks, plan = promoted()
+    whole, told, nothing = engine(), engine(), np.full_like(plan, np.nan)
+    made = whole.advance(times, values, tasks, plan)
+    told.learn_known_ahead(times, plan, tasks)
+    parts = np.split(np.arange(len(times)), [100, 141, 200])
+    same(made, joined([told.advance(times[part], values[part], tasks, nothing[part]) for part in parts]))
+    same(whole.ahead(), told.ahead())
+
+
+@pytest.mark.parametrize("missing", [np.s_[-1], np.s_[-1, 1]], ids=["all streams", "one stream"])
+def test_a_round_is_forecast_the_same_before_and_as_it_comes(missing):
+    times, values, tasks, plan = promoted()
+    plan[missing] = np.nan
+    forecaster = engine()
+    forecaster.advance(times[:-1], values[:-1], tasks, plan[:-1])
+    forecaster.learn_known_ahead(times[-1:], plan[-1:], tasks)
+    ahead = forecaster.ahead()
+    made = forecaster.advance(times[-1:], values[-1:], tasks, plan[-1:])
+    np.testing.assert_array_equal(ahead.forecast[ahead.horizons == 1], made.forecast[made.horizons == 1])
+
+
+def test_rows_of_days_that_never_come_take_no_place():
+    times, values, tasks, plan = promoted(300)
+    is_open = times.astype("datetime64[D]").astype(int) % 7 != 3  # closed on Sundays
+    closed = np.where(is_open[:, None], values, np.nan)
+    without = engine().advance(times[is_open], values[is_open], tasks, plan[is_open])
+    same(engine().advance(times, closed, tasks, plan), without)
+
+
+def test_rounds_closer_than_half_a_step_are_cut_like_others():
+    _, values, tasks, plan = promoted(300)
+    times = np.arange(300) * 10
+    times[220:] -= 6
+    whole, cut, pieces = engine(), engine(), []
+    for part in np.split(np.arange(300), [220]):
+        later = slice(part[-1] + 1, part[-1] + 1 + 2 * H)
+        cut.learn_known_ahead(times[later], plan[later], tasks)
+        pieces.append(cut.advance(times[part], values[part], tasks, plan[part]))
+    same(whole.advance(times, values, tasks, plan), joined(pieces))
+
+
+def test_a_wild_price_is_clipped():
+    times, values, tasks, plan = promoted()
+    one, other = plan.copy(), plan.copy()
+    one[230], other[230] = 1e6, 1e12
+    same(engine().advance(times, values, tasks, one), engine().advance(times, values, tasks, other))
+
+
+def test_effects_learn_what_their_base_did_not_forecast_when_it_forecast(monkeypatch):
+    """Each change less the forecast that the base made of it, k + 1 rounds before."""
+    times, values, tasks, plan = promoted(140)
+    caught = []
+
+    def catch(filters, X, which, changes, *others):
+        caught.append(changes.copy())
+        return delayed_inplace(filters, X, which, changes, *others)
+
+    forecaster = engine(seasons=())
+    forecaster.advance(times[:110], values[:110], tasks, plan[:110])
+    monkeypatch.setattr("braided.forecasting.auto.horizons.delayed_inplace", catch)
+    horizons = forecaster.ensemble.horizons
+    assert horizons.base == "tied"
+    bases, place, learned = [], horizons.followed.index("tied"), 0
+    for i in range(110, 140):
+        caught.clear()
+        forecaster.advance(times[i : i + 1], values[i : i + 1], tasks, plan[i : i + 1])
+        bases.append(horizons.forecasts[:, -1, :, place].copy())
+        changes = {one.name: made[:, 0] for one, made in zip(horizons.members, caught, strict=True)}
+        for k in range(horizons.n if i > 110 + H else 0):
+            expected = changes["target"][k] - bases[-2 - k][k]
+            known = ~np.isnan(changes["effects"][k])
+            np.testing.assert_array_equal(changes["effects"][k][known], expected[known])
+            learned += known.sum()
+    assert learned > 200
 
 
 def test_the_message_counts_forecasts_without_a_plan():
@@ -218,10 +309,10 @@ def test_the_message_counts_forecasts_without_a_plan():
     forecaster = engine()
     forecaster.advance(times[:-3], values[:-3], tasks, plan[:-3])
     assert "not known for 15 of 15 forecasts, the first of them 1 round ahead" in forecaster.plan_in_words()
-    forecaster.look_ahead(times[-3:], plan[-3:], tasks)
+    forecaster.learn_known_ahead(times[-3:], plan[-3:], tasks)
     assert "not known for 6 of 15 forecasts, the first of them 4 rounds ahead" in forecaster.plan_in_words()
     one_more = times[-1:] + 1
-    forecaster.look_ahead(np.append(one_more, one_more + 1), plan[:2], tasks)
+    forecaster.learn_known_ahead(np.append(one_more, one_more + 1), plan[:2], tasks)
     assert forecaster.plan_in_words() == ""
     assert engine().plan_in_words() == ""
 
@@ -230,9 +321,9 @@ def test_the_plan_is_used_and_may_be_corrected():
     times, values, tasks, plan = promoted()
     forecaster = engine()
     forecaster.advance(times[:-H], values[:-H], tasks, plan[:-H])
-    forecaster.look_ahead(times[-H:], 1.0 - plan[-H:], tasks)
+    forecaster.learn_known_ahead(times[-H:], 1.0 - plan[-H:], tasks)
     wrong = forecaster.ahead()
-    forecaster.look_ahead(times[-H:], plan[-H:], tasks)
+    forecaster.learn_known_ahead(times[-H:], plan[-H:], tasks)
     right = forecaster.ahead()
     assert (wrong.forecast != right.forecast).all()
     in_rows = engine()
@@ -271,10 +362,10 @@ def test_plans_of_other_columns_are_refused():
         ((times[:2], plan[:2], tasks), "not after"),
     ):
         with pytest.raises(InputError, match=said):
-            forecaster.look_ahead(*wrong)
+            forecaster.learn_known_ahead(*wrong)
     assert dumps(forecaster) == before
     with pytest.raises(InputError, match="no columns that are known ahead"):
-        AutoEngine(Auto()).look_ahead(times, plan, tasks)
+        AutoEngine(Auto()).learn_known_ahead(times, plan, tasks)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +374,7 @@ def test_plans_of_other_columns_are_refused():
         lambda engine: setattr(engine, "plan", Plan.none(2)),
         lambda engine: setattr(engine, "_n_extras", 3),
         lambda engine: setattr(engine.ensemble, "n_planned", 0),
-        lambda engine: setattr(engine, "unplanned", np.zeros((2, H + 1), np.int64)),
+        lambda engine: setattr(engine, "unplanned", np.zeros((3, H + 1), np.int64)),
         lambda engine: setattr(engine.ensemble.horizons, "plan", engine.ensemble.horizons.plan[1:]),
         lambda engine: engine.plan.stamps.__setitem__(0, 2**62),
         lambda engine: engine.plan.values.__setitem__(0, np.inf),
@@ -293,7 +384,7 @@ def test_a_file_whose_plan_does_not_fit_is_refused(spoil):
     times, values, tasks, plan = promoted(60)
     forecaster = engine()
     forecaster.advance(times[:50], values[:50], tasks, plan[:50])
-    forecaster.look_ahead(times[50:], plan[50:], tasks)
+    forecaster.learn_known_ahead(times[50:], plan[50:], tasks)
     loads(dumps(forecaster))
     spoil(forecaster)
     with pytest.raises(FileError):
@@ -312,8 +403,10 @@ def test_known_ahead_in_the_front_door(tmp_path):
         blind = forecaster.forecast()
     told = forecaster.forecast(times[-H:], plan[-H:], tasks)
     assert (blind.forecast != told.forecast).any()
-    with pytest.warns(UserWarning, match="not known"):
-        same(forecaster.forecast(), blind)  # the plan counted for that call only
+    same(forecaster.forecast(), told)  # the plan is remembered
+    what_if = forecaster.forecast(times[-1:], 1.0 - plan[-1:], tasks)
+    assert (what_if.forecast != told.forecast).any()
+    same(forecaster.forecast(times[-1:], plan[-1:], tasks), told)
     forecaster.save(tmp_path / "m.braided")
     loaded = bd.Forecaster.load(tmp_path / "m.braided")
     same(loaded.forecast(times[-H:], plan[-H:], tasks), told)
@@ -330,11 +423,17 @@ def test_known_ahead_is_refused_where_it_has_no_meaning():
     times, values, tasks, plan = promoted(30)
     with pytest.raises(InputError, match="only Auto uses what is known ahead, here promotion"):
         bd.Forecaster(known="promotion", method="mt-wrls")
-    with pytest.raises(InputError, match=r"known has shape \(30, 3, 1\): with 2 names in known="):
+    with pytest.raises(InputError, match=r"known has shape \(30, 3, 1\): with 2 names in Forecaster"):
         bd.Forecaster(known=["price", "promotion"]).update(times, values, tasks, known=plan)
-    with pytest.raises(InputError, match="with 0 names"):
+    for names in (5, [5], "", ["price", "price"]):
+        with pytest.raises(InputError, match="give the name of each column that is known ahead, once"):
+            bd.Forecaster(known=names)
+    with pytest.raises(InputError, match="known has no names"):
         bd.Forecaster().update(times, values, tasks, known=plan)
     forecaster = bd.Forecaster(known="promotion")
     forecaster.update(times, values, tasks, known=plan)
     with pytest.raises(InputError, match="times and known belong together"):
         forecaster.forecast(known=plan)
+    later = [datetime(2024, 2, 1, tzinfo=UTC)]
+    with pytest.raises(InputError, match="with and without UTC offsets are mixed"):
+        forecaster.forecast(later, plan[:1], tasks)

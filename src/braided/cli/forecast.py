@@ -50,7 +50,12 @@ def forecast(
             try:
                 rounds = opt.open_table(files, sort_rows, **columns)
             except InputError:  # the files may name their columns otherwise
-                rounds = opt.open_table(files, sort_rows, features=columns["features"], known=columns["known"])
+                further = {"features": columns["features"], "known": columns["known"]}
+                try:
+                    rounds = opt.open_table(files, sort_rows, **further)
+                except InputError as error:
+                    hint = "; if it has no values, but says what is known of rounds to come, give it with --future"
+                    raise InputError(f"{error}{hint * bool(columns['known'])}") from error
             with progress() as advance:
                 learn(forecaster, rounds, advance)
             until = time_in_words(forecaster.last_stamp, forecaster.is_dated)

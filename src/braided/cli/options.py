@@ -295,4 +295,4 @@ def columns_known_ahead(forecaster: Engine) -> dict[str, Any]:
     if not columns["known"]:
         raise InputError("the model has no columns that are known ahead (--known): leave out --future")
     first, *others = columns["known"]
-    return columns | {"value": first, "features": tuple(others), "known": ()}
+    return columns | {"value": first, "features": (), "known": tuple(others)}

@@ -224,7 +224,7 @@ class Engine(ABC):
             raise InputError("nothing is known yet: give values to `advance` first")
         return self._ahead(self._after(self.last_stamp))
 
-    def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
+    def learn_known_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
         """Add to the plan what is known of later rounds: (rounds, tasks, columns known ahead), NaN where unknown.
 
         New values replace old ones. Only the next 1,000 rounds are kept.

@@ -20,6 +20,7 @@ from braided.types import Flags, Floats, Ints
 from braided.validate import insist_integers, insist_numbers
 
 ROUNDS_KEPT_AHEAD = 1000
+ROWS_AHEAD = 2  # rows for each round ahead that are searched, as some may be of days that never come
 PLAN_FEATURES = 3  # of each column, for later rounds
 
 
@@ -79,19 +80,26 @@ class Plan:
         rows = slice(begin, end + ROUNDS_KEPT_AHEAD)
         return Plan(self.tasks, self.stamps[rows].copy(), self.values[rows].copy())
 
+    def at(self, stamps: Ints, tasks: Sequence[TaskKey]) -> Floats:
+        """Return the values (n, tasks, P) of rows at these times, which there are."""
+        return self.table(tasks)[np.searchsorted(self.stamps, stamps)]
+
     def table(self, tasks: Sequence[TaskKey]) -> Floats:
         """Return the values of these tasks (m + 1, tasks, P), the last row of which is all NaN."""
         known = {task: place for place, task in enumerate(self.tasks)}
         places = np.array([known.get(task, len(known)) for task in tasks], np.int64)
         return np.pad(self.values, ((0, 1), (0, 1), (0, 0)), constant_values=np.nan)[:, places]
 
-    def rows_of(self, expected: Ints, step: int) -> Ints:
-        """Return the rows (n, H) of the rounds expected at these times (n, H); m where there is none."""
+    def rows_of(self, before: Ints, expected: Ints, step: int) -> Ints:
+        """Return the rows (n, H) of the rounds expected at these times (n, H); m where there is none.
+
+        `before` (n,) is the time of the round before each.
+        """
         m, n_ahead = len(self.stamps), expected.shape[1]
         if not m:
             return np.zeros(expected.shape, np.int64)
-        first = np.searchsorted(self.stamps, expected[:, :1] - step // 2)
-        last = np.minimum(first + n_ahead, m) - 1
+        first = np.searchsorted(self.stamps, np.maximum(before + 1, expected[:, 0] - step // 2))[:, None]
+        last = np.minimum(first + ROWS_AHEAD * n_ahead, m) - 1
         after = np.searchsorted(self.stamps, expected)
         before, after = np.clip(after - 1, 0, last), np.minimum(after, last)
         early, late = expected - self.stamps[before], self.stamps[after] - expected
@@ -119,10 +127,9 @@ class Planned(NamedTuple):
 
     @property
     def unknown(self) -> Ints:
-        """How many forecasts (H,) of each horizon are made without knowing everything."""
-        streams: Ints = is_any_missing(self.table).sum(axis=1)
-        counts: Ints = streams[self.rows].sum(axis=0)
-        return counts
+        """How many forecasts (1 + P, H) of each horizon are made without knowing everything, and each column."""
+        every = [is_any_missing(self.table), *np.isnan(self.table).transpose(2, 0, 1)]
+        return np.stack([missing.sum(axis=1)[self.rows].sum(axis=0) for missing in every])
 
     def features(self) -> Floats:
         """Return what is known of the next round and of the last one (n, T, 2 P); 0 where a value is unknown."""

@@ -20,7 +20,7 @@ import numpy as np
 from braided.errors import InputError, NumericalError
 from braided.forecasting import Clock, Engine, Forecasts, LiveRounds, Plan
 from braided.forecasting.auto import AutoEngine
-from braided.forecasting.auto.schedule import HEADS
+from braided.forecasting.auto.schedule import HEADS, SCORED_FROM
 from braided.forecasting.clock import as_stamps, step_in_words, time_in_words
 from braided.forecasting.live_rounds import MAX_FAILED_STARTS
 from braided.printable import counted
@@ -81,7 +81,7 @@ class Live:
         self._is_fresh = before is None
         self._used: list[int] = []  # numbers of the first lines that were used
         self._doubted: list[tuple[str | bytes, int]] = []  # the lines in a row that did not fit them
-        self._said, self._has_said_unknown = "", False  # of the model; that not all is known ahead
+        self._said, self._was_planned = "", True  # of the model; whether all was known ahead
         self.values = 0  # received and used
         self.set_aside = 0  # lines
         self.forecaster = before if isinstance(before, Engine) else None
@@ -186,7 +186,11 @@ class Live:
     def _is_known_ahead(self, row: Row) -> bool:
         """Whether a row is only what is known of a round to come: one after the latest, without a value."""
         is_later = self._latest is None or row.time > self._latest
-        return self._n_known > 0 and is_later and all(value != value for value in row.values.values())
+        return is_later and self._is_without_values(row)
+
+    def _is_without_values(self, row: Row) -> bool:
+        """Whether a row says only what is known ahead."""
+        return self._n_known > 0 and all(value != value for value in row.values.values())
 
     def _learn_known_ahead(self, row: Row, number: int, limit: int | None) -> list[Forecasts]:
         """Learn what a row says of a round to come; it brings no forecasts."""
@@ -198,7 +202,7 @@ class Live:
         times, tasks, _, extras = chunk_of([row])
         self._n_extras, known = extras.shape[2], extras[:, :, -self._n_known :]
         if self.forecaster is not None:
-            self.forecaster.look_ahead(times, known, tasks)
+            self.forecaster.learn_known_ahead(times, known, tasks)
         else:
             self._plan = (self._plan or Plan.none(self._n_known)).with_rows(tasks, as_stamps(times), known)
         return []
@@ -255,7 +259,8 @@ class Live:
         if needs_positive and (bad := [value for value in row.values.values() if value <= 0.0]):
             raise InputError(f"line {number}: {bad[0]:g} has no logarithm; write NA for a missing value")
         if self._last is not None and row.time <= self._last and not self._shows_wrong_time(row):
-            self._expected |= row.values.keys()
+            if not self._is_without_values(row):
+                self._expected |= row.values.keys()
             names = listed(list(row.values))
             raise OutOfOrderError(
                 f"line {number} ({names}, {self._words(row.time)}) belongs to a round that is complete already: send "
@@ -293,9 +298,8 @@ class Live:
             self.forecaster.advance(times, values, tasks, extras)
             if isinstance(self.forecaster, AutoEngine) and self.forecaster.measured_on == self.forecaster.rounds:
                 self._describe(self.forecaster)  # learners join, and seasons are found
-            if not self._has_said_unknown and (said := self.forecaster.plan_in_words()):
-                self._has_said_unknown = True
-                self.note(f"{said} (said once)")
+            if self.forecaster.rounds >= SCORED_FROM:
+                self._say_unknown(self.forecaster.plan_in_words())
             return self.forecaster.ahead()
         self._gathered.append(whole)
         if len(self._gathered) >= self._needed:
@@ -306,13 +310,19 @@ class Live:
         following = None if before is None else 2 * whole.time - before
         return no_change(self._gathered[-ROUNDS_FOR_CLOCK:], following, self.settings.auto.quantiles)
 
+    def _say_unknown(self, said: str) -> None:
+        """Say what is not known ahead, if all was in the round before."""
+        if said and self._was_planned:
+            self.note(said)
+        self._was_planned = not said
+
     def _start(self) -> None:
         times, tasks, values, extras = chunk = chunk_of(self._gathered)
         try:
             forecaster = self._fresh(chunk)
             if self._plan is not None:
                 stamps = self._plan.stamps
-                forecaster.look_ahead(stamps.view(times.dtype), self._plan.values, self._plan.tasks)
+                forecaster.learn_known_ahead(stamps.view(times.dtype), self._plan.values, self._plan.tasks)
             forecaster.advance(times, values, tasks, extras, record=False)
         except (InputError, NumericalError) as error:
             self._failed_starts = min(self._failed_starts + 1, MAX_FAILED_STARTS)

@@ -30,6 +30,7 @@ from braided.files import (
 )
 from braided.forecasting import Engine, Forecasts, Position, joined
 from braided.forecasting.clock import NEVER, as_stamps
+from braided.forecasting.plan import ROWS_AHEAD
 from braided.graph import listed
 from braided.printable import counted
 from braided.processes import workers
@@ -207,9 +208,10 @@ def learn_known_ahead(forecaster: Engine, rounds: Rounds) -> None:
     `rounds` has the first of the columns that are known ahead as its values, and the others as features.
     """
     for chunk in rounds.chunks():
+        _insist_same_offsets(forecaster, rounds.is_utc)
         later = _rows_after(chunk, forecaster.last_stamp)
         known = np.concatenate([later.values[:, :, None], later.extras], axis=2)
-        forecaster.look_ahead(later.times, known, later.tasks)
+        forecaster.learn_known_ahead(later.times, known, later.tasks)
 
 
 def read_tuning_period(rounds: Rounds, settings: Settings) -> TuningPeriod:
@@ -275,7 +277,7 @@ def _pieces(chunks: Iterator[Chunk], samples: int) -> Iterator[Chunk]:
 
 def _with_next(chunks: Iterator[Chunk], forecaster: Engine) -> Iterator[tuple[Chunk, Chunk]]:
     """Yield each chunk with the rounds after it that its forecasts may know something of, however they are cut."""
-    n = forecaster.horizon - 1 if forecaster.n_known else 0
+    n = ROWS_AHEAD * forecaster.horizon if forecaster.n_known else 0
     held: list[Chunk] = []
     for chunk in chunks:
         while held and sum(len(one.times) for one in held[1:]) >= n:
@@ -310,23 +312,36 @@ def _insist_same_columns(forecaster: Engine, rounds: Rounds) -> None:
         )
 
 
+def _insist_same_offsets(forecaster: Engine, is_utc: bool) -> None:
+    if forecaster.origin.is_utc not in (None, is_utc):
+        here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
+        raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
+
+
+def _with_plan(chunk: Chunk, ahead: Chunk) -> Chunk:
+    """Return rounds with those after them, without their values: what is known of them ahead."""
+    if not len(ahead.times):
+        return chunk
+    n_tasks = len(chunk.tasks)  # of those after them, others may follow
+    values = np.full((len(ahead.times), n_tasks), np.nan)
+    times = np.concatenate([chunk.times, ahead.times])
+    extras = np.concatenate([chunk.extras, ahead.extras[:, :n_tasks]])
+    return Chunk(times, chunk.tasks, np.concatenate([chunk.values, values]), extras)
+
+
 def _advance(forecaster: Engine, chunk: Chunk, ahead: Chunk, is_utc: bool, keep: Callable[[Forecasts], None]) -> int:
     """Learn the rounds not seen yet; keep the forecasts after the tuning period. Return the number of values.
 
     `ahead` is the rounds after them, of which the forecaster may know something ahead.
     """
-    if forecaster.origin.is_utc not in (None, is_utc):
-        here, there = ("times with UTC offsets", "times without")[:: 1 if is_utc else -1]
-        raise InputError(f"the table has {here}, the model has learned {there}: give the same kind")
+    _insist_same_offsets(forecaster, is_utc)
     forecaster.origin = replace(forecaster.origin, is_utc=is_utc)
     position = forecaster.origin.position
     tuning_end = NEVER if position is None else position.tuning_end
     known, tuned = np.searchsorted(as_stamps(chunk.times), [forecaster.last_stamp, tuning_end], side="right").tolist()
     first = max(known, tuned)
-    later = _rows_after(ahead, forecaster.last_stamp)
-    if forecaster.n_known and len(later.times):
-        forecaster.look_ahead(later.times, later.extras[:, :, -forecaster.n_known :], later.tasks)
-    for part, counts in ((chunk.rows(slice(known, first)), False), (chunk.rows(slice(first, None)), True)):
+    scored = _with_plan(chunk.rows(slice(first, None)), _rows_after(ahead, forecaster.last_stamp))
+    for part, counts in ((chunk.rows(slice(known, first)), False), (scored, True)):
         made = forecaster.advance(part.times, part.values, part.tasks, part.extras, record=counts)
         if counts:
             keep(made)

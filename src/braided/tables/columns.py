@@ -85,6 +85,11 @@ def choose(
     for name in known:
         if name in features:
             raise InputError(f"--known and --features (known=, features= in Python) both have {name!r}: name it once")
+    for role, given in (("features", features), ("known", known)):
+        for name in given:
+            if name not in source.names or given.count(name) > 1:
+                fault = "is named twice" if name in source.names else f"is no column: there are {listed(source.names)}"
+                raise InputError(f"--{role} ({role}= in Python) has {name!r}, which {fault}")
     last, features = features, (*features, *known)
     names = source.names
     counts = Counter(names)

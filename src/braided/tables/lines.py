@@ -217,6 +217,8 @@ class Lines:
                 raise InputError(f"{place} has none of the streams {missing}, it has {there}: give every field")
         else:
             task = _task(fields, columns.task, place)
+            if columns.known:  # a plan has no value yet, and a value may come without what was planned before
+                fields = dict.fromkeys((columns.value, *columns.known)) | fields
             values = {task: _number(fields, columns.value, place)}
             extras = {task: [_number(fields, name, place) for name in columns.features]}
         return Row(time, str(kind) != "int64", cells.is_utc(kind), values, extras), columns, kind

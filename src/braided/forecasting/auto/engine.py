@@ -85,8 +85,8 @@ class AutoEngine(Engine):
             raise InputError(f"auto is a {type(auto).__name__}: give bd.Auto()")
         self.auto, self._n_extras = auto, count(n_extras, "n_extras", least=0)
         self.plan = Plan.none(count(n_known, "n_known", least=0, most=n_extras))
-        # Forecasts by horizon: those made without all that should be known ahead, and all
-        self.unplanned: Ints = np.zeros((2, auto.horizon), np.int64)
+        # Forecasts by horizon: those made without knowing everything ahead, and each column; and all
+        self.unplanned: Ints = np.zeros((2 + n_known, auto.horizon), np.int64)
         super().__init__((), np.empty(0), coverage, origin, (MODEL, NO_CHANGE))
         self.ensemble: Ensemble | None = None
         self.alone: Ensemble | None = None  # shares nothing, to compare
@@ -234,10 +234,10 @@ class AutoEngine(Engine):
 
     # What is known ahead -------------------------------------------------------------------------------------------
 
-    def look_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
-        """Add to the plan what is known of later rounds, as `Engine.look_ahead` says."""
+    def learn_known_ahead(self, times: Any, known: Any, tasks: Sequence[TaskKey]) -> None:
+        """Add to the plan what is known of later rounds, as `Engine.learn_known_ahead` says."""
         if not self.n_known:
-            super().look_ahead(times, known, tasks)
+            super().learn_known_ahead(times, known, tasks)
         self._insist_whole()
         (stamps, _), keys, given = self._stamps(times), task_keys(tasks), numbers(known, "known")
         shape = len(stamps), len(keys), self.n_known
@@ -267,22 +267,24 @@ class AutoEngine(Engine):
             self.plan = self.plan.between(first, self.last_stamp)
 
     @property
-    def known_columns(self) -> str:
-        """The names of what is known ahead, in words."""
+    def known_columns(self) -> tuple[str, ...]:
+        """The names of the columns that are known ahead."""
         columns = self.origin.columns
-        return "what is known ahead" if columns is None else listed(columns.features[-self.n_known :])
+        return tuple(f"column {k + 1}" for k in range(self.n_known)) if columns is None else columns.known
 
     def plan_in_words(self) -> str:
         """Say how many of the next forecasts are made without knowing everything."""
         if not self.n_known or self.ensemble is None:
             return ""
-        unknown = self._next().planned.unknown
+        unknown, *of_columns = self._next().planned.unknown
         if not unknown.any():
             return ""
+        names = [name for name, missing in zip(self.known_columns, of_columns, strict=True) if missing.any()]
         first, total = int(np.argmax(unknown > 0)) + 1, self.horizon * len(self.places)
+        instead = "anything known ahead" if self.n_known > 1 else "it"
         return (
-            f"{self.known_columns}: not known for {unknown.sum()} of {counted(total, 'forecast')}, the first of them "
-            f"{counted(first, 'round')} ahead; these are made without it"
+            f"{listed(names)}: not known for {unknown.sum()} of {counted(total, 'forecast')}, the first of them "
+            f"{counted(first, 'round')} ahead; these are made without {instead}, and their intervals may be too narrow"
         )
 
     # Learning ------------------------------------------------------------------------------------------------------
@@ -291,6 +293,9 @@ class AutoEngine(Engine):
         self, stamps: Ints, keys: tuple[TaskKey, ...], table: Floats, extras: Floats, record: bool
     ) -> list[Forecasts]:
         values, more = self._arranged(keys, table, extras)
+        if self.n_known:  # what was known ahead of a round need not come with its values
+            last = more[:, :, : self._n_extras - self.n_known]
+            more = np.concatenate([last, self.plan.at(stamps, self.columns)], axis=2)
         made: list[Forecasts] = []
         first = 0
         while first < len(stamps):
@@ -407,7 +412,7 @@ class AutoEngine(Engine):
         if self.ensemble is not None:
             stretch = self._stretch(stamps, values[:, places], known[:, places], before)
             made = self.ensemble.advance(stretch)
-            self.unplanned += np.stack([stretch.planned.unknown, np.full(self.horizon, n * len(places))])
+            self.unplanned += np.vstack([stretch.planned.unknown, np.full(self.horizon, n * len(places))])
             alone = None if self.alone is None else self.alone.advance(stretch)
             forecast[:, :, places], naive[1:, :, places] = made.forecasts, made.later.naive
             self.breakdowns = self.ensemble.breakdowns
@@ -481,7 +486,7 @@ class AutoEngine(Engine):
         clock = self._local_clock
         expected = clock.ahead(stamps, self.auto.horizon)
         tasks = [self.columns[place] for place in self.places]
-        plan = self.plan.table(tasks), self.plan.rows_of(expected, self._clock.step)
+        plan = self.plan.table(tasks), self.plan.rows_of(times[:-1], expected, self._clock.step)
         local = clock.local(times), clock.local(expected)
         return self._surroundings.stretch(times, *local, values, extras, plan, self._clock, self.is_dated)
 

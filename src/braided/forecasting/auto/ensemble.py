@@ -294,7 +294,7 @@ class Ensemble:
         place = self.seasons.phases(calendar.phase), rounds.is_day_off.astype(np.int64), rounds.planned.is_known
         n = len(rounds.stamps)
         looking = () if self.horizons is None else self.horizons.followed
-        before = {one.after for one in self.members}  # whose forecasts others need
+        before = {one.after for one in self.members} | ({self.horizons.base} if self.horizons else set())  # for others
         for view, known, runners in zip(self.views, described, self.runners, strict=True):
             forecasts: dict[str, Floats] = {}
             moments = self.seasons.moments(rounds.targets[:, : view.horizon])

@@ -217,7 +217,7 @@ class Horizons:
         if plan.shape[3]:
             inputs["planned"] = np.nan_to_num(plan)
             inputs["target, planned"] = np.concatenate([far.X, inputs["planned"]], axis=3)
-        base = forecasts[:, :, :, self._base]
+        base = forecasts[:, :, :, self.followed.index(self.base) if self.base else 0]
         for place, member in enumerate(self.members, len(self.followed)):
             by_phase = phases.T[:, :, None] * member.by_phase
             stride = self.seasons.n_phases if member.by_phase else 1
@@ -247,9 +247,11 @@ class Horizons:
         return Later(mean, naive), forecasts, means
 
     @property
-    def _base(self) -> int:
-        """The place of the member whose residuals the filters called effects learn."""
-        return next((self.followed.index(name) for name in EFFECTS_ON if name in self.followed), 0)
+    def base(self) -> str:
+        """The member on whose residuals the effects of what is planned are learned; "" if none are."""
+        if not any(member.inputs == "planned" for member in self.members):
+            return ""
+        return next((name for name in EFFECTS_ON if name in self.followed), self.followed[0])
 
     def _when_forecast(self, known: Any, n: int) -> Any:
         """Return what was known (H − 1, n, T) when n rounds were forecast, from what was in all (H − 1, m + n, T)."""

@@ -240,9 +240,10 @@ class RefitRunner(Runner):
 
     def dump(self) -> dict[str, Any]:
         """Return the rounds that are kept; models are refitted on them after loading."""
-        names = ("first", "rounds", "fitted", "is_broken", "breakdowns")
+        names = ("first", "rounds", "is_broken", "breakdowns")
         samples = [Samples.joined(self.parts)._asdict()] if self.parts else []
-        return {name: getattr(self, name) for name in names} | {"samples": samples}
+        fitted = self.fitted if self.is_broken.any() else 0  # fitting again is the same, and a forecast may have fitted
+        return {name: getattr(self, name) for name in names} | {"fitted": fitted, "samples": samples}
 
     def restore(self, dumped: Mapping[str, Any]) -> None:
         """Take over rounds of the same streams and features."""

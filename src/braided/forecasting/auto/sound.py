@@ -23,7 +23,7 @@ def insist_sound(engine: AutoEngine) -> None:
     """Refuse an engine whose parts do not belong together."""
     n, n_extras = len(engine.columns), engine._n_extras
     count(engine._samples, "samples", least=0, most=LARGEST_COUNT)
-    insist_integers(engine.unplanned, "unplanned", (2, engine.horizon), 0, LARGEST_COUNT)
+    insist_integers(engine.unplanned, "unplanned", (2 + engine.n_known, engine.horizon), 0, LARGEST_COUNT)
     insist_integers(engine._quiet, "quiet", (n,), 0, LARGEST_COUNT)
     insist_numbers(engine._last, "last values", (n,), missing=True)
     if np.shape(engine._has_changed) != (n,) or engine._has_changed.dtype != np.bool_:

@@ -148,12 +148,16 @@ class AutoReport(EngineReport):
     def _unplanned(self) -> list[str]:
         """Say how often what should be known ahead was not."""
         engine = self.engine
-        missing = engine.unplanned[0] / np.maximum(engine.unplanned[1], 1)
-        if not engine.n_known or missing.max() < UNPLANNED_FROM:
+        if not engine.n_known:
             return []
-        ends = dict.fromkeys((0, engine.horizon - 1))
-        said = " and ".join(f"{100.0 * missing[k]:.1f} % {counted(k + 1, 'round')} ahead" for k in ends)
-        return [f"Not known ahead: {engine.known_columns}, for {said} of the forecasts, which were made without."]
+        *missing, _ = engine.unplanned / np.maximum(engine.unplanned[-1], 1)
+        ends, said = dict.fromkeys((0, engine.horizon - 1)), []
+        for name, share in zip(engine.known_columns, missing[1:], strict=True):
+            if share.max() >= UNPLANNED_FROM:
+                shares = " and ".join(f"{100.0 * share[k]:.1f} % {counted(k + 1, 'round')} ahead" for k in ends)
+                said.append(f"“{printable(name)}” was not known for {shares}; these forecasts were made without it.")
+        several_known = engine.n_known > 1 and said
+        return said + ["Where one column is not known, no other that is known ahead is used."] * bool(several_known)
 
     def _unforecast(self) -> list[str]:
         return []
@@ -264,7 +268,7 @@ class AutoReport(EngineReport):
             record = records[h - 1]
             still = Versus.of(record, NO_CHANGE)
             naive = Versus.of(record, SEASONAL) if record.has(SEASONAL) else None
-            held = 100.0 * record.covered.sum() / max(record.intervals.sum(), 1.0)
+            held = 100.0 * mean_of(record.coverage)
             gains = [still.gain, np.nan if naive is None else naive.gain]
             cells = brief(mean_of(still.ratio)), *map(signed, gains), number(held, ".1f")
             rows.append((f"{h}", *cells, brief(mean_of(record.pinball))))
