@@ -286,6 +286,7 @@ def test_effects_learn_what_their_base_did_not_forecast_when_it_forecast(monkeyp
         return delayed_inplace(filters, X, which, changes, *others)
 
     forecaster = engine(seasons=())
+    forecaster.learn_known_ahead(times, plan, tasks)
     forecaster.advance(times[:110], values[:110], tasks, plan[:110])
     monkeypatch.setattr("braided.forecasting.auto.horizons.delayed_inplace", catch)
     horizons = forecaster.ensemble.horizons
