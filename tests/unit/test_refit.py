@@ -11,7 +11,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import braided as bd
+from braided._compiled.targets import FAR_FEATURES
 from braided.forecasting.auto import Auto, AutoEngine, Member, Rounds, Runner
+from braided.forecasting.auto.ensemble import Ensemble
+from braided.forecasting.auto.horizons import Horizons
+from braided.state import dumps
 from tests.auto import OWN, TIED, in_pieces, insist_sound, late, same, walks
 
 ROUNDS = 260
@@ -52,6 +56,94 @@ def forget():
 def streams(rounds=ROUNDS, **given):
     times, values, tasks = walks(rounds, 4, missing=0.05, **given)
     return times, late(values), tasks
+
+
+# What it sees -------------------------------------------------------------------------------------------------------
+
+
+def test_each_horizon_sees_its_own_targets(monkeypatch):
+    """The calendar and the seasonal features of model k are those of the round k after the next."""
+    times, values, tasks = walks(60, 3, kind="hourly")
+    far, advance = [], Horizons.advance
+
+    def catch(self, targets, features, *others):
+        far.append(features.X[:, -len(others[2].levels) :, :, FAR_FEATURES:].copy())
+        return advance(self, targets, features, *others)
+
+    monkeypatch.setattr(Horizons, "advance", catch)
+    engine = AutoEngine(Auto((TIED, bd.Refit(Odd(), every=50, name="odd")), horizon=3))
+    engine.advance(times[:20], values[:20], tasks)
+    far.clear()
+    LOG.clear()
+    for i in range(20, 60):
+        engine.advance(times[i : i + 1], values[i : i + 1], tasks)
+    features = np.concatenate(far, axis=1)  # (2, 40, 3, columns), from round 20 on
+    fits = LOG[-3:]  # before round 50
+    days = times.astype("datetime64[D]").astype(int)
+    for k, (X, _) in enumerate(fits):
+        rows = X[:, -1].reshape(-1, 3)  # the stream's number
+        np.testing.assert_array_equal(rows, np.tile(np.arange(3.0), (len(rows), 1)))
+        first = 50 - k - len(rows)  # the round that the first row was forecast before
+        np.testing.assert_array_equal(X[::3, -3], (days[first + k : 50] + 3) % 7)  # the day of the week, from Monday on
+        if k:
+            seen = X[:, -5 - features.shape[3] : -5].reshape(-1, 3, features.shape[3])[20 - first :]
+            np.testing.assert_array_equal(seen, features[k - 1, : len(seen)].astype(np.float32))
+
+
+def test_rounds_of_which_not_all_is_known_ahead_are_neither_fitted_nor_forecast(monkeypatch):
+    times, values, tasks = walks(60, 3)
+    plan = np.ones((60, 3, 1)) * np.arange(60)[:, None, None]
+    plan[30, 1] = np.nan
+    made, advance = [], Ensemble.advance
+
+    def catch(self, rounds, **given):
+        made.append(advance(self, rounds, **given))
+        return made[-1]
+
+    monkeypatch.setattr(Ensemble, "advance", catch)
+    engine = AutoEngine(Auto((bd.Refit(Odd(), every=50, name="odd"),), horizon=1), n_extras=1, n_known=1)
+    engine.advance(times[:30], values[:30], tasks, plan[:30])
+    made.clear()
+    engine.advance(times[30:], values[30:], tasks, plan[30:])
+    forecasts = np.concatenate([one.members[:, :, 0] for one in made])
+    assert np.argwhere(np.isnan(forecasts)).tolist() == [[0, 1]]
+    (X, _), n = LOG[-1], 3 * 50 - 3  # before round 50; the first has no change
+    assert len(X) == n - 1
+    assert not np.isnan(X).any()
+
+
+def test_a_broken_model_stays_so_after_loading():
+    times, values, tasks = streams()
+    values[230] += 1e3
+    auto = Auto((OWN, bd.Refit(Odd("nan"), every=100, name="odd")), horizon=2)
+    whole, parts = AutoEngine(auto), AutoEngine(auto)
+    with pytest.warns(RuntimeWarning, match="odd broke down"):
+        made = whole.advance(times, values, tasks)
+    with pytest.warns(RuntimeWarning, match="odd broke down"):
+        again, pieces = in_pieces(parts, times, values, tasks, [234, 245], saves=True)
+    same(made, pieces)
+    assert again.breakdowns == whole.breakdowns > 0
+
+
+def test_its_weight_at_the_start_is_its_own_at_all_horizons():
+    times, values, tasks = walks(30, 3)
+    engine = AutoEngine(BOTH)
+    engine.advance(times[:20], values[:20], tasks)
+    horizons = engine.ensemble.horizons
+    for names, mixture in [(engine.ensemble.names, engine.ensemble.mixture)] + [
+        (horizons.names, one) for one in horizons.mixtures
+    ]:
+        assert mixture.prior[names.index(TREE.name)] == mixture.prior[names.index("ridge")] == 0.2
+        assert mixture.prior.sum() == pytest.approx(1.0)
+
+
+def test_asking_for_a_forecast_does_not_change_what_is_saved():
+    times, values, tasks = streams(60)
+    engine = AutoEngine(BOTH)
+    engine.advance(times, values, tasks)
+    before = dumps(engine)
+    engine.ahead()
+    assert dumps(engine) == before
 
 
 # The past only ------------------------------------------------------------------------------------------------------
