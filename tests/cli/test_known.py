@@ -37,6 +37,7 @@ def frame(tmp_path, monkeypatch):
             "shop": np.array(panel.tasks)[shops.ravel()],
             "sales": values.ravel(),
             "promotion": sales.promotions.ravel().astype(int),
+            "noise": np.random.default_rng(0).normal(size=values.size).round(3),
         }
     )
     monkeypatch.chdir(tmp_path)
@@ -52,24 +53,39 @@ def go(folder, table="all.csv", every=10**6, settings=FEW, **reading):
     return run(rounds, settings, folder / "forecasts.csv", folder / "model", every=every)
 
 
-def test_forecasts_do_not_depend_on_how_a_table_is_cut(frame, tmp_path):
-    whole = go(tmp_path / "whole")
+@pytest.mark.parametrize("features", [[], ["noise"]], ids=["known ahead", "and known last"])
+def test_forecasts_do_not_depend_on_how_a_table_is_cut(frame, tmp_path, features):
+    whole = go(tmp_path / "whole", features=features)
     assert whole.forecaster.rounds == 120 - AHEAD_BY - 1  # the day without any value is no round
     for folder, every, reading in (
         ("pieces", 7, {}),
         ("batches", 10**6, {"batch_rows": 4, "sort_rows": 0}),
         ("both", 40, {"batch_rows": 50, "sort_rows": 10}),
     ):
-        other = go(tmp_path / folder, every=every, **reading)
+        other = go(tmp_path / folder, every=every, features=features, **reading)
         assert other.forecasts.read_bytes() == whole.forecasts.read_bytes()
         same(other.forecaster.ahead(), whole.forecaster.ahead())
+    assert not whole.forecaster.plan_in_words()
+    if features:
+        return
     engine = bd.Forecaster(horizon=H, known="promotion", members=MEMBERS)
     made = engine.update(
         frame.day.to_numpy("datetime64[D]"), frame.sales, frame.shop.to_numpy(), known=frame[["promotion"]].to_numpy()
     )
-    written = pd.read_csv(whole.forecasts)
-    np.testing.assert_array_equal(written.forecast, made.forecast)
-    assert not whole.forecaster.plan_in_words()
+    np.testing.assert_array_equal(pd.read_csv(whole.forecasts).forecast, made.forecast)
+
+
+def test_a_long_time_without_values_is_cut_like_any_other(tmp_path):
+    """Longer than the plan that is kept."""
+    sales = shop_sales(seed=0, days=1300, shops=2)
+    values = sales.panel.values.copy()
+    values[120:1200] = np.nan
+    days, shops = np.indices(values.shape)
+    table = {"day": days.ravel(), "shop": np.array(["a", "b"])[shops.ravel()], "sales": values.ravel()}
+    pd.DataFrame(table | {"promotion": sales.promotions.ravel()}).to_csv(tmp_path / "gap.csv", index=False)
+    reading = {"time": "day", "table": tmp_path / "gap.csv"}
+    whole, cut = go(tmp_path / "whole", **reading), go(tmp_path / "cut", every=222, **reading)
+    assert cut.forecasts.read_bytes() == whole.forecasts.read_bytes()
 
 
 def test_a_run_that_was_killed_ends_with_the_same_bytes(frame, tmp_path, monkeypatch):
@@ -101,11 +117,17 @@ def test_what_is_known_may_come_with_the_table_or_with_forecast(frame, monkeypat
     [
         (("run", "all.csv", "--value", "sales", "--known", "price"), "has 'price', which is no column"),
         (("run", "all.csv", "--value", "sales", "--known", "promotion", "--features", "promotion"), "have 'promotion'"),
-        (("run", "all.csv", "--known", "promotion", "--method", "mt-wrls"), "only Auto uses what is known ahead"),
-        (("tune", "all.csv", "--known", "promotion"), "only Auto uses what is known ahead"),
+        (
+            ("run", "all.csv", "--value", "sales", "--known", "promotion", "--method", "mt-wrls"),
+            "only Auto uses what is known ahead",
+        ),
+        (("tune", "all.csv", "--value", "sales", "--known", "promotion"), "only Auto uses what is known ahead"),
         (("run", "wide.csv", "--known", "shop 1"), "--known (known= in Python) names columns of a long table"),
         (("forecast", "plain/model.braided", "--future", "future.csv"), "leave out --future"),
-        (("run", "all.csv", "--model", "plain/model.braided", "--known", "promotion"), "name the same columns"),
+        (
+            ("run", "all.csv", "--value", "sales", "--model", "plain/model.braided", "--known", "promotion"),
+            "name the same columns",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(frame, monkeypatch, capsys, command, said):
@@ -128,30 +150,33 @@ def lines_in_time(frame, ahead=6):
             for row in frame[frame.day == days[told]].itertuples():
                 yield line_of(row, None)
             told += 1
-        for row in frame[frame.day == day].itertuples():
-            if not np.isnan(row.sales):
-                yield line_of(row, row.sales)
+        today = frame[frame.day == day]
+        for row in today.itertuples() if today.sales.notna().any() else ():
+            yield line_of(row, None if np.isnan(row.sales) else row.sales)
 
 
 def line_of(row, sales):
-    return json.dumps({"day": row.day, "shop": row.shop, "sales": sales, "promotion": row.promotion})
+    line = {"day": row.day, "shop": row.shop, "sales": sales, "promotion": row.promotion, "noise": row.noise}
+    if sales is None:
+        del line["sales"]  # may be null, too, but need not be there
+    return json.dumps(line)
 
 
-def columns():
-    return {"time": "day", "task": "shop", "value": "sales", "known": ("promotion",)}
+def columns(*features):
+    return {"time": "day", "task": "shop", "value": "sales", "features": features, "known": ("promotion",)}
 
 
-@pytest.mark.parametrize("cut", [None, 3, 40, 300])
-def test_lines_are_forecast_like_a_table(frame, tmp_path, cut):
-    live, made = Live(FEW, **columns()), []
+@pytest.mark.parametrize(("cut", "features"), [(None, ()), (3, ()), (40, ("noise",)), (300, ("noise",))])
+def test_lines_are_forecast_like_a_table(frame, tmp_path, cut, features):
+    live, made = Live(FEW, **columns(*features)), []
     for number, line in enumerate(lines_in_time(frame), 1):
         made += live.feed(line, number)
         if number == cut:
             live.save(tmp_path / "live")
-            live = Live(FEW, load_live(tmp_path / "live"), **columns())
+            live = Live(FEW, load_live(tmp_path / "live"), **columns(*features))
     made += live.end()
     assert not live.rejected
-    table = go(tmp_path / "run", "past.csv", every=10**6).forecaster
+    table = go(tmp_path / "run", "past.csv", features=features).forecaster
     assert live.forecaster.rounds == table.rounds
     table.learn_known_ahead(*known_of(frame))
     live.forecaster.learn_known_ahead(*known_of(frame))

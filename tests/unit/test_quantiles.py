@@ -11,7 +11,7 @@ import braided as bd
 from braided.forecasting.auto import Auto, AutoEngine
 from braided.runs import Settings
 from braided.state import dumps, loads
-from tests.auto import AHEAD, FEW, insist_sound, late, same, walks
+from tests.auto import AHEAD, FEW, in_pieces, insist_sound, late, same, walks
 
 LEVELS = (0.1, 0.5, 0.9)
 
@@ -120,6 +120,18 @@ def test_the_record_has_the_losses_of_the_forecasts():
             assert record.coverage[t] == record.covered[t] / record.intervals[t]
     engine.forget_record()
     assert all(np.isnan(record.pinball).all() for record in engine.records)
+
+
+def test_losses_go_on_where_a_saved_engine_stopped():
+    times, values, tasks = walks(120, 3)
+    auto = Auto(FEW.members, horizon=3, quantiles=(0.2, 0.7))
+    whole = AutoEngine(auto)
+    made = whole.advance(times, values, tasks)
+    saved, pieces = in_pieces(AutoEngine(auto), times, values, tasks, [50, 51, 90], saves=True)
+    same(made, pieces)
+    for one, other in zip(whole.records, saved.records, strict=True):
+        np.testing.assert_allclose(one.losses, other.losses, rtol=1e-12)
+        np.testing.assert_array_equal(one.below, other.below)
 
 
 def test_a_learner_has_the_losses_of_its_intervals():

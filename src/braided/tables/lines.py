@@ -207,6 +207,10 @@ class Lines:
     def _parsed(self, fields: dict[str, Any], number: int, names: Sequence[str] = ()) -> tuple[Row, Columns, Any]:
         """Return the row that fields give, and the columns and the kind of time that it was read with."""
         place = f"line {number}"
+        known = self._named[4] if self.columns is None else self.columns.known
+        if known and not names:  # a plan has no value yet, and a value may come without what was planned before
+            value = self._named[2] if self.columns is None else self.columns.value
+            fields = dict.fromkeys((*known, *([value] if value else []))) | fields
         columns = self.columns or self._choose(fields, names or tuple(fields), place)
         time, kind = _time(fields, columns.time, self._kind, place)
         if columns.task is None:
@@ -217,8 +221,6 @@ class Lines:
                 raise InputError(f"{place} has none of the streams {missing}, it has {there}: give every field")
         else:
             task = _task(fields, columns.task, place)
-            if columns.known:  # a plan has no value yet, and a value may come without what was planned before
-                fields = dict.fromkeys((columns.value, *columns.known)) | fields
             values = {task: _number(fields, columns.value, place)}
             extras = {task: [_number(fields, name, place) for name in columns.features]}
         return Row(time, str(kind) != "int64", cells.is_utc(kind), values, extras), columns, kind
