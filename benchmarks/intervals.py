@@ -76,7 +76,7 @@ def rows_of(panel, horizon):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument(
-        "panels", nargs="*", help="panels that come with braided; by default all, unless there is --data"
+        "panels", nargs="*", help="panels that come with braided; all by default, if there is no --data"
     )
     parser.add_argument("--data", nargs="*", default=[], help="files")
     parser.add_argument("--horizon", type=int, default=max(HORIZONS))
