@@ -401,14 +401,6 @@ def test_intervals_and_quantiles_in_pieces_give_the_same_bits(cuts):
         np.testing.assert_array_equal(one, two)
 
 
-def test_quantiles_change_no_interval():
-    with_levels, without = Intervals(1), Intervals(1)
-    without.levels, without.spread = NO_LEVELS, fresh_spread(T, 2, 0.5)
-    (half, _, scale), (expected, _, expected_scale) = with_levels.run(), without.run()
-    np.testing.assert_array_equal(half, expected)
-    np.testing.assert_array_equal(scale, expected_scale)
-
-
 def widths_of(spread, errors, unit, misses, levels=NO_LEVELS):
     """What forecasts of the next round are given."""
     made = room(*errors.shape, levels)

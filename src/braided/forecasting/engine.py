@@ -239,8 +239,8 @@ class Engine(ABC):
         """Refuse forecasts of this engine as values."""
 
     def _are_rounds(self, table: Floats) -> Flags:
-        """Return which rows (n,) are rounds, and not only part of the plan."""
-        return np.ones(len(table), np.bool_)
+        """Return which rows (n,) are rounds; where columns are known ahead, others are the plan for rounds to come."""
+        return np.asarray((~np.isnan(table)).any(axis=1)) if self.n_known else np.ones(len(table), np.bool_)
 
     def _take_plan(  # noqa: B027 (most have none)
         self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats, came: Flags

@@ -138,11 +138,6 @@ class AutoEngine(Engine):
         return self._n_extras
 
     @property
-    def n_known(self) -> int:
-        """How many of these, the last ones, are known ahead."""
-        return self.plan.n_known
-
-    @property
     def shares(self) -> bool:
         """Whether streams learn from each other."""
         return self.auto.sharing and len(self.places) > 1
@@ -247,11 +242,6 @@ class AutoEngine(Engine):
             place = tuple(map(int, np.argwhere(np.isinf(given))[0]))
             raise InputError(f"known{list(place)} is {given[place]:g}: use NaN for a missing value")
         self._take_plan(stamps, keys, given, np.zeros(len(stamps), np.bool_))
-
-    def _are_rounds(self, table: Floats) -> Flags:
-        if not self.n_known:
-            return super()._are_rounds(table)
-        return np.asarray((~np.isnan(table)).any(axis=1))
 
     def _take_plan(self, stamps: Ints, keys: tuple[TaskKey, ...], extras: Floats, came: Flags) -> None:
         if self.n_known and len(stamps):

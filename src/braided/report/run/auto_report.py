@@ -366,7 +366,9 @@ class AutoReport(EngineReport):
         bounds = {"at least": auto.low, "at most": auto.high}
         given = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
         made |= {"Bounds": ", ".join(given)} if given else {}
-        return made | ({"Further columns": f"{engine.n_extras}, standardised"} if engine.n_extras else {})
+        n_last = engine.n_extras - engine.n_known
+        made |= {"Further columns": f"{n_last}, standardised; their last values"} if n_last else {}
+        return made | ({"Known ahead": ", ".join(map(printable, engine.known_columns))} if engine.n_known else {})
 
     def _timezone(self) -> str:
         engine = self.engine
