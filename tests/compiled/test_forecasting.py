@@ -7,7 +7,32 @@ from scipy.special import ndtri
 from braided._compiled.clip import clip_features_inplace
 from braided._compiled.intervals import half_widths_inplace
 from braided._compiled.neighbours import mean_of_others
-from tests.reference.forecasting import obvious_intervals, obvious_mean_of_others
+from braided._compiled.scores import Errors, Losses, add_errors_inplace, add_losses_inplace
+from tests.reference.forecasting import obvious_intervals, obvious_losses, obvious_mean_of_others
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 1.0])
+def test_losses_are_those_of_the_definition(missing):
+    rng, levels, scale = np.random.default_rng(0), np.array([0.1, 0.5, 0.8]), np.array([1.0, 1e-3, 1e200, 1e-300])
+    ends, actual, places = rng.normal(size=(200, 3)), rng.normal(size=200), rng.integers(0, 4, 200)
+    ends[rng.random(ends.shape) < missing] = np.nan
+    ends[:20] = actual[:20, None]  # a value on the quantile is not below it
+    found = Losses(np.ones(4), np.ones((4, 3)), np.ones((4, 3)))
+    for part in np.split(np.arange(200), [50, 51]):
+        add_losses_inplace(found, levels, scale, ends[part], actual[part], places[part])
+    for sums, expected in zip(found, obvious_losses(levels, scale, ends, actual, places), strict=True):
+        np.testing.assert_allclose(sums, 1.0 + expected, rtol=1e-12)
+
+
+def test_errors_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    errors, inside, places = rng.normal(size=(200, 3)), rng.choice([0.0, 1.0, np.nan], 200), rng.integers(0, 4, 200)
+    found = Errors(np.ones(4), np.ones((4, 3)), np.ones(4), np.ones(4))
+    for part in np.split(np.arange(200), [50, 51]):
+        add_errors_inplace(found, errors[part], inside[part], places[part])
+    for sums, array in zip(found, (np.ones(200), errors**2, ~np.isnan(inside), np.nan_to_num(inside)), strict=True):
+        expected = [1.0 + array[places == t].sum(axis=0) for t in range(4)]
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.9])

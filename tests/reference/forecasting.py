@@ -68,3 +68,14 @@ def obvious_forecasts(learner, lags, graph, units, times, values, step):
             learner.learn_one(x, y, task=task, round=row)
         levels.append(level)
     return made
+
+
+def obvious_losses(levels, scale, ends, actual, places):
+    """Number of forecasts (T,), pinball losses and values below (T, L), of samples without NaN."""
+    known = ~np.isnan(ends).any(axis=1)
+    with np.errstate(over="ignore"):
+        errors = np.clip((actual[:, None] - ends) / scale[places, None], -1e100, 1e100)
+    losses = np.maximum(levels * errors, (levels - 1.0) * errors)
+    of_task = [known & (places == t) for t in range(len(scale))]
+    sums = ([array[own].sum(axis=0) for own in of_task] for array in (np.ones(len(ends)), losses, errors < 0.0))
+    return tuple(map(np.array, sums))

@@ -135,11 +135,16 @@ SPOILT = {
     "no rounds": lambda runner: runner.parts.clear(),
     "fewer rounds": lambda runner: setattr(runner, "parts", [part.part(1) for part in runner.parts]),
     "rounds left out": lambda runner: setattr(runner, "first", 3),
-    "a fit to come": lambda runner: setattr(runner, "fitted", 100),
-    "a fit that was not due": lambda runner: setattr(runner, "fitted", 21),
+    "a fit to come": lambda runner: broken_since(runner, 100),
+    "a fit that was not due": lambda runner: broken_since(runner, 21),
     "models of other horizons": lambda runner: setattr(runner, "is_broken", np.zeros(3, np.bool_)),
     "double precision": lambda runner: setattr(runner, "parts", [_doubled(runner.parts)]),
 }
+
+
+def broken_since(runner, fitted):
+    """Say that models broke down after a fit; only then is it saved which."""
+    runner.fitted, runner.is_broken = fitted, np.ones_like(runner.is_broken)
 
 
 @pytest.mark.parametrize("name", SPOILT)

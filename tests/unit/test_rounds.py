@@ -348,7 +348,7 @@ def test_features(tmp_path):
     np.testing.assert_array_equal(chunk.extras, [[[2, 9], [3, np.nan]], [[np.nan, np.nan], [4, 7]]])
     assert next(open_rounds(path, features="gust").chunks()).extras.shape == (2, 2, 1)
     assert next(open_rounds(path).chunks()).extras.shape == (2, 2, 0)
-    refused(path, "no column 'lode'; its columns are .*: give another name .--features", features=["lode"])
+    refused(path, "--features .* has 'lode', which is no column: there are", features=["lode"])
     refused(path, "--features .* has 'value', the time, stream or value itself", value="value", features=["value"])
     refused(path, "note at line 2 of .* is 'x': write a number", features=["note"])
     wide = write(tmp_path, "time,a,b,c\n1,2,3,4\n", "wide.csv")

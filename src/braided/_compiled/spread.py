@@ -74,7 +74,8 @@ def scale_of(spread: Spread, unit: Floats, t: int, fast: float) -> float:
         return unit[t]
     scale = unit[t] * np.sqrt(common[SQUARE])
     if own[SEEN, t] > 0.0:
-        scale = own[SLOW, t] ** (0.5 - 0.5 * fast) * own[FAST, t] ** (0.5 * fast)
+        slow = np.sqrt(own[SLOW, t])
+        scale = slow * np.exp(0.5 * fast * np.log(own[FAST, t] / own[SLOW, t]))
     return min(max(scale, LEAST_SCALE), LARGEST_SCALE)
 
 

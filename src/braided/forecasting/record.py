@@ -7,13 +7,13 @@ from typing import Any, final
 
 import numpy as np
 
+from braided._compiled.scores import Errors, Losses, add_errors_inplace, add_losses_inplace
 from braided.errors import InputError
 from braided.forecasting.curve import BINS, Curve
 from braided.types import Floats, Ints
 from braided.validate import insist_kinds, insist_numbers
 
 MODEL, NO_CHANGE = "model", "no change"  # in every record
-LARGEST_LOSS = 1e100  # in units of the scale
 CONTENDERS = (MODEL, "single", NO_CHANGE, "last change")  # of a learner's record
 
 
@@ -94,26 +94,14 @@ class Record:
 
         `inside` (n,) is 1 for a value in its interval, 0 for one outside, NaN where there is no interval.
         """
-        n_tasks = len(self.counts)
-        self.counts += np.bincount(places, minlength=n_tasks)
-        for column in range(len(self.contenders)):
-            self.squares[:, column] += np.bincount(places, errors[:, column] ** 2, n_tasks)
-        self.intervals += np.bincount(places, ~np.isnan(inside), n_tasks)
-        self.covered += np.bincount(places, np.nan_to_num(inside), n_tasks)
+        sums = Errors(self.counts, self.squares, self.intervals, self.covered)
+        add_errors_inplace(sums, errors, inside.astype(np.float64), places)
         self.over_time.add(np.column_stack([np.ones(len(errors)), errors**2]), rounds, n_rounds)
 
     def add_losses(self, ends: Floats, actual: Floats, places: Ints) -> None:
         """Add the pinball losses of `ends` (n, L), the quantiles of the levels; NaN where there are none."""
-        known = ~np.isnan(ends).any(axis=1)
-        ends, actual, places = ends[known], actual[known, None], places[known]
-        with np.errstate(over="ignore"):
-            errors = np.clip((actual - ends) / self.scale[places, None], -LARGEST_LOSS, LARGEST_LOSS)
-        n_tasks, levels = len(self.counts), np.array(self.levels)
-        losses = np.maximum(levels * errors, (levels - 1.0) * errors)
-        self.measured += np.bincount(places, minlength=n_tasks)
-        for column in range(len(self.levels)):
-            self.losses[:, column] += np.bincount(places, losses[:, column], n_tasks)
-            self.below[:, column] += np.bincount(places, errors[:, column] < 0.0, n_tasks)
+        sums = Losses(self.measured, self.losses, self.below)
+        add_losses_inplace(sums, np.array(self.levels), self.scale, np.ascontiguousarray(ends), actual, places)
 
     @property
     def rounds(self) -> int:
