@@ -166,8 +166,8 @@ class Forecaster:
     def forecast(self, times: Any = None, known: Any = None, streams: Any = None) -> Forecasts:
         """Forecast the next rounds, up to the horizon, for every stream that had a value.
 
-        `times` and `known` (rounds, streams, columns) are the plan for rounds to come. It is remembered, and replaced
-        where it is given anew. Where something is not known, a warning says so.
+        `times` and `known` (rounds, streams, columns) are the plan for rounds to come. It is remembered; new
+        values replace old ones. Where something is not known, a warning says so.
         """
         engine = self.engine
         if (times is None) != (known is None):

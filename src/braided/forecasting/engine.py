@@ -198,7 +198,8 @@ class Engine(ABC):
         if came.any():
             self._insist_measured(keys, table[came])
         self._take_plan(stamps, keys, more, came)
-        stamps, table, more = stamps[came], table[came], more[came]
+        if not came.all():
+            stamps, table, more = stamps[came], table[came], more[came]
         if not len(stamps):
             return self.nothing()
         self.is_dated = dated

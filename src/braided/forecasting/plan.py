@@ -86,6 +86,8 @@ class Plan:
 
     def table(self, tasks: Sequence[TaskKey]) -> Floats:
         """Return the values of these tasks (m + 1, tasks, P), the last row of which is all NaN."""
+        if not self.n_known:
+            return np.empty((len(self.stamps) + 1, len(tasks), 0))
         known = {task: place for place, task in enumerate(self.tasks)}
         places = np.array([known.get(task, len(known)) for task in tasks], np.int64)
         return np.pad(self.values, ((0, 1), (0, 1), (0, 0)), constant_values=np.nan)[:, places]

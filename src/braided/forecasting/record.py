@@ -77,7 +77,7 @@ class Record:
         return made
 
     def expect(self, levels: tuple[float, ...]) -> None:
-        """Start the sums of losses anew, for these levels."""
+        """Start new sums of losses, for these levels."""
         n_tasks = len(self.counts)
         self.levels, self.measured = levels, np.zeros(n_tasks)
         self.losses, self.below = np.zeros((2, n_tasks, len(levels)))

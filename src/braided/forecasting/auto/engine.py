@@ -475,7 +475,7 @@ class AutoEngine(Engine):
         times = np.append(before, stamps)
         clock = self._local_clock
         expected = clock.ahead(stamps, self.auto.horizon)
-        tasks = [self.columns[place] for place in self.places]
+        tasks = [self.columns[place] for place in self.places] if self.n_known else range(len(self.places))
         plan = self.plan.table(tasks), self.plan.rows_of(times[:-1], expected, self._clock.step)
         local = clock.local(times), clock.local(expected)
         return self._surroundings.stretch(times, *local, values, extras, plan, self._clock, self.is_dated)
@@ -514,12 +514,7 @@ class AutoEngine(Engine):
     def dump(self) -> dict[str, Any]:
         """Return all parts and the state, for `braided.save`."""
         dumped = super().dump()
-        dumped["parts"] |= {
-            "auto": self.auto,
-            "n_extras": self._n_extras,
-            "n_known": self.n_known,
-            "clock": self._clock,
-        }
+        dumped["parts"] |= {"auto": self.auto, "n_extras": self._n_extras, "clock": self._clock}
         return dumped | {
             "last_extras": self._last_extras,
             "extras_units": self._surroundings.units,
