@@ -259,7 +259,7 @@ class AutoReport(EngineReport):
     def by_horizon(self) -> Table:
         """Return the errors of forecasts 1, 2, … rounds ahead, of some horizons if there are many; empty for one."""
         title = "Errors by horizon"
-        columns = ("Rounds ahead", "no change", "no change", "seasonal naive", "holds, %", "loss")
+        columns = ("Rounds ahead", "no change", "no change", "seasonal", "holds, %", "loss")
         records = self.engine.records
         if len(records) == 1 or not self.summary.scored:
             return Table("horizons", title, "synchronous", columns, ())
@@ -273,7 +273,7 @@ class AutoReport(EngineReport):
             cells = brief(mean_of(still.ratio)), *map(signed, gains), number(held, ".1f")
             rows.append((f"{h}", *cells, brief(mean_of(record.pinball))))
         note = (
-            "Means over the streams; forecasts of later rounds are scored when their values come. Seasonal naive: the "
+            "Means over the streams; forecasts of later rounds are scored when their values come. Seasonal: the "
             "value as many of the shortest season before as it takes to be known when the forecast is made. "
             + INTERVAL_LOSS
         ).strip()
